@@ -30,8 +30,8 @@ def made_people_and_apps(client: httpx.Client) -> None:
     for name, title in (("sales", "Sales"), ("research", "Research"), ("legal", "Legal")):
         _ask(client, "POST", "departments", json={"name": name, "title": title})
     for name, shown, department in _PEOPLE:
-        body = {"login_name": name, "display_name": shown, "email": f"{name}@example.com", "department": department}
-        _ask(client, "POST", "users", json=body)
+        account = {"login_name": name, "display_name": shown, "email": f"{name}@example.com", "department": department}
+        _ask(client, "POST", "users", json=account)
     _ask(client, "POST", "users", json={"login_name": "nightly", "display_name": "Nightly import", "service": True})
     _ask(client, "PATCH", "users/gus", json={"disabled": True})
     link = _ask(client, "POST", "users/dora/invitation")["url"].partition("#link=")[2]
@@ -55,8 +55,8 @@ def made_people_and_apps(client: httpx.Client) -> None:
     _ask(client, "PUT", "roles/bindings", json={"user": "emil", "role": "app_admin", "scope": "app:helper"})
     _ask(client, "PUT", "roles/bindings", json={"user": "fay", "role": "project_admin", "scope": "project:notes"})
     for path, text in example_files().items():
-        body = {"project": "app-helper", "base_seq": 0, "changes": [{"action": "write", "path": path, "text": text}]}
-        _ask(client, "POST", "commits", json=body)
+        changes = [{"action": "write", "path": path, "text": text}]
+        _ask(client, "POST", "commits", json={"project": "app-helper", "base_seq": 0, "changes": changes})
     manifest = example_manifest("helper")
     _ask(client, "POST", "apps/helper/manifests", json=manifest)
     newer = manifest | {"runtimeVersion": "2", "conflictPolicy": "merge", "cleanupRules": []}
@@ -70,8 +70,8 @@ def made_people_and_apps(client: httpx.Client) -> None:
         ("project", "prices", "The price list of this year", ["prices"]),
         ("user", "notes", "What I look up often", ["letters"]),
     ):
-        body = {"description": description, "tags": tags}
-        _ask(client, "PUT", f"apps/helper/knowledge-bases/{layer}/{name}", json=body)
+        base = {"description": description, "tags": tags}
+        _ask(client, "PUT", f"apps/helper/knowledge-bases/{layer}/{name}", json=base)
     budget = {"scope": "user", "subject": "user:dora", "monthly_limit": 50_000_000}
     _ask(client, "PUT", "model-budgets", json=budget)
 

@@ -54,6 +54,9 @@ export async function open(page: Page, path: string): Promise<void> {
   await page.waitForSelector("main");
 }
 
+/** What the built-in model says and does, written into the message. */
+export const script = (...steps: object[]) => `Do as the plan says.\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``;
+
 /** What axe finds wrong with the page as it is now. */
 export async function violations(page: Page): Promise<string[]> {
   // As a file of the browser's own: the page's policy allows no scripts but the server's.

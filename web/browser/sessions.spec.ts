@@ -1,12 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ask, open, type Visit, violations, visit } from "./browser";
+import { ask, open, script, type Visit, violations, visit } from "./browser";
 
 type Session = { id: string };
 
 const ours = Math.random().toString(36).slice(2, 8); // names that no test took before
-
-/** What the built-in model says and does, written into the message. */
-const script = (...steps: object[]) => `Do as the plan says.\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``;
 
 async function textOf(path: string): Promise<string | null | undefined> {
   const found = await ask<{ entries: { text: string | null }[] }>("POST", "/api/v1/checkouts", { project: "notes", paths: [path], contents: true });
@@ -40,6 +37,7 @@ describe("a conversation", () => {
     const { page } = browser;
     await open(page, "/sessions/new?project=notes");
     await page.waitForSelector("text=What should be done?");
+    await page.selectOption('select:has(option[value="scripted"])', "scripted");
     await say(script({ text: "I write it **now**." }, { tool: "write", input: { path: `greeting-${ours}.md`, content: "Hello.\n" } }, { text: "It is written." }));
     await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
     await page.waitForSelector('article strong:has-text("now")');

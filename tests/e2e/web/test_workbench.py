@@ -1,6 +1,7 @@
 """The web workbench in a real browser: the specs of web/browser, against a server of the test's own."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.agent_clis import AGENT_CLIS, installed
 from tests.support.postgres import reachable_folder
 from tests.support.require import require_program, unavailable
 from tests.support.run_world import remove_sandboxes
@@ -38,7 +40,9 @@ def node() -> str:
 def world() -> Iterator[WorkbenchWorld]:
     with reachable_folder() as folder:
         try:
-            with start_server(folder / "data") as server:
+            # With the real agent programs, which the built-in model drives.
+            clis = {str(installed(cli.name).parent) for cli in AGENT_CLIS}
+            with start_server(folder / "data", CONTEXTBASE_AGENT_FOLDERS=json.dumps(sorted(clis))) as server:
                 owner = (server.data / "owner-token").read_text().strip()
                 yield made_workbench_world(server.url, owner)
         finally:

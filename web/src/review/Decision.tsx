@@ -11,13 +11,16 @@ import { Age, Button, Chip, classes, Problem, Skeleton } from "../ui/basics";
 import { shortName } from "../ui/format";
 import { tell, tellError } from "../ui/toasts";
 import { placesOf, resolutionOf, type Resolution, resultOf, type Side, sideText } from "./choices";
+import { ClaimChip } from "./ClaimChip";
 import { Discussion } from "./Discussion";
 import { SideCard } from "./SideCard";
 
+const AGAIN_MS = 5_000;
 const CodeView = lazy(() => import("../projects/CodeView"));
 
 export function Decision({ project, id, onDecided }: { project: string; id: string; onDecided: () => void }) {
-  const review = useQuery(reviewQuery(project, id));
+  // Who claims an item is no event: it is asked for now and then.
+  const review = useQuery({ ...reviewQuery(project, id), refetchInterval: AGAIN_MS });
   if (review.isPending) return <Skeleton lines={8} />;
   if (review.error) return <Problem error={review.error} retry={() => void review.refetch()} />;
   return <Choosing key={`${review.data.ours_seq}`} project={project} detail={review.data} onDecided={onDecided} />;
@@ -102,6 +105,7 @@ function Choosing({ project, detail, onDecided }: { project: string; detail: Rev
         </h2>
         <p className="mt-1 flex flex-wrap items-center gap-2 text-sm text-muted">
           {t.review.by(shortName(detail.author))} · #{detail.seq} · <Age at={detail.created_at} />{detail.message && <span className="text-text">“{detail.message}”</span>}
+          {isOpen && <ClaimChip project={project} detail={detail} />}
           {!isOpen && <Chip>{t.review.closed(t.review.states[detail.state])}</Chip>}
         </p>
         {count > 1 && (

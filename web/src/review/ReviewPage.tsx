@@ -28,7 +28,7 @@ export function ReviewPage() {
     [projects.data, search.project],
   );
   useLiveProjects(names);
-  const lists = useQueries({ queries: names.map((name) => reviewsQuery(name, state)) });
+  const lists = useQueries({ queries: names.map((name) => ({ ...reviewsQuery(name, state), refetchInterval: 15_000 })) });
   const items: Item[] = lists
     .flatMap((list, index) => (list.data?.reviews ?? []).map((review) => ({ project: names[index] ?? "", review })))
     .sort((a, b) => b.review.created_at.localeCompare(a.review.created_at));

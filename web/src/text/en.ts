@@ -113,12 +113,12 @@ export const en = {
     drop: "Drop to upload", dropInto: (folder: string) => `Drop to upload into ${folder}`, progress: (done: number, all: number) => `${done} of ${all}`, root: "the project", choose: "Choose files",
   },
   review: {
-    title: "Review", open: (n: number) => `${n} open`, keys: "j / k next · 1 2 3 choose · e edit · Enter decide", empty: "Nothing waits for you",
+    title: "Review", open: (n: number) => `${n} open`, keys: "j / k next · 1 2 3 choose · e edit · c claim · Enter decide", empty: "Nothing waits for you",
     emptyHint: "When two writers change the same place, both sides wait here. Nothing is lost meanwhile.",
     now: "Now", before: "Before", proposed: "Proposed", suggested: "Suggested", both: "Both", result: "Result", use: (which: string) => `Use ${which.toLowerCase()}`, reject: "Reject", edit: "Edit",
     edited: "your edit", told: "The author is told what you decided.", decided: (path: string) => `${path} was decided.`, rejected: (path: string) => `The proposal for ${path} was rejected.`,
     place: (n: number, all: number) => `Place ${n} of ${all}`, onePlace: (path: string) => `one place of ${path}; everything else merged by itself`, places: (n: number, path: string) => `${n} places of ${path}; everything else merged by itself`,
-    whole: (path: string) => `all of ${path}`, nothingThere: "nothing", notText: "not text", against: (a: string, b: string) => `${a} against ${b}`, by: (who: string) => `by ${who}`, claim: "Claim", release: "Release", claimedBy: (who: string) => `claimed by ${who}`,
+    whole: (path: string) => `all of ${path}`, nothingThere: "nothing", notText: "not text", against: (a: string, b: string) => `${a} against ${b}`, by: (who: string) => `by ${who}`, claim: "Claim", release: "Release", takeOver: "Take over", yours: "you are on it", isOnIt: (who: string) => `${who} is on it`, claimedBy: (who: string) => `claimed by ${who}`,
     states: { open: "Open", resolved: "Resolved", rejected: "Rejected", obsolete: "Obsolete" }, state: "State", allProjects: "All projects", discussion: "Discussion", comment: "Say something about it", send: "Comment",
     moved: "The file changed meanwhile. Here is the comparison as it is now; decide again.", closed: (state: string) => `This item is closed: ${state}.`, choose: "Choose a side for each place first.",
     reasons: {

@@ -88,10 +88,10 @@ export const zh: Messages = {
     progress: (done, all) => `${done} / ${all}`, root: "项目", choose: "选择文件",
   },
   review: {
-    title: "评审", open: (count) => `${count} 项待处理`, keys: "j / k 切换 · 1 2 3 选择 · e 编辑 · Enter 决定", empty: "没有需要您处理的", emptyHint: "两人改了同一处时，双方的内容都在这里等待，不会丢失。",
+    title: "评审", open: (count) => `${count} 项待处理`, keys: "j / k 切换 · 1 2 3 选择 · e 编辑 · c 认领 · Enter 决定", empty: "没有需要您处理的", emptyHint: "两人改了同一处时，双方的内容都在这里等待，不会丢失。",
     now: "现在", before: "之前", proposed: "提议", suggested: "建议", both: "两者", result: "结果", use: (which) => `采用“${which}”`, reject: "拒绝", edit: "编辑", edited: "您的编辑", told: "作者会得知您的决定。",
     decided: (path) => `${path} 已决定。`, rejected: (path) => `已拒绝对 ${path} 的提议。`, place: (at, all) => `第 ${at} 处，共 ${all} 处`, onePlace: (path) => `${path} 中的一处；其余已自动合并`, places: (count, path) => `${path} 中的 ${count} 处；其余已自动合并`,
-    whole: (path) => `整个 ${path}`, nothingThere: "无", notText: "不是文本", against: (a, b) => `${a} 对 ${b}`, by: (who) => `来自 ${who}`, claim: "认领", release: "放弃认领", claimedBy: (who) => `${who} 已认领`,
+    whole: (path) => `整个 ${path}`, nothingThere: "无", notText: "不是文本", against: (a, b) => `${a} 对 ${b}`, by: (who) => `来自 ${who}`, claim: "认领", release: "放弃认领", takeOver: "接手", yours: "您正在处理", isOnIt: (who) => `${who} 正在处理`, claimedBy: (who) => `${who} 已认领`,
     states: { open: "待处理", resolved: "已解决", rejected: "已拒绝", obsolete: "已过时" }, state: "状态", allProjects: "所有项目", discussion: "讨论", comment: "说点什么", send: "评论",
     moved: "文件期间有变化。这是现在的比较，请重新决定。", closed: (state) => `此项已关闭：${state}。`, choose: "请先为每一处选择一方。",
     reasons: {
