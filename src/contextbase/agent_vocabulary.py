@@ -10,6 +10,7 @@ __all__ = [
     "ShareLevel",
     "TodoChange",
     "TodoStatus",
+    "UsageGroup",
 ]
 
 
@@ -61,3 +62,12 @@ class TodoChange(StrEnum):
     ADDED = "added"
     CHANGED = "changed"
     REMOVED = "removed"
+
+
+class UsageGroup(StrEnum):
+    """What the use of models is added up by."""
+
+    PERSON = "person"
+    PROJECT = "project"
+    MODEL = "model"
+    DAY = "day"

@@ -44,7 +44,6 @@ __all__ = [
     "ToolStatus",
     "TreeConflict",
     "UpstreamScope",
-    "UsageGroup",
     "ValueChangeKind",
     "WayIn",
     "WorkerState",
@@ -367,15 +366,6 @@ class UpstreamScope(StrEnum):
     USER = "user"
     PROJECT = "project"
     PLATFORM = "platform"
-
-
-class UsageGroup(StrEnum):
-    """What the use of models is added up by."""
-
-    PERSON = "person"
-    PROJECT = "project"
-    MODEL = "model"
-    DAY = "day"
 
 
 class BudgetScope(StrEnum):

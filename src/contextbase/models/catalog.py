@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from contextbase.agent_vocabulary import UsageGroup
 from contextbase.audit.model import SYSTEM_CHAIN
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
@@ -28,7 +29,6 @@ from contextbase.models.model import (
 )
 from contextbase.models.repository import ModelRepository
 from contextbase.models.sealing import KeySealer
-from contextbase.vocabulary import UsageGroup
 
 __all__ = ["ModelCatalog", "NewUpstream"]
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from contextbase.agent_vocabulary import UsageGroup
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.ids import PrincipalId, ProjectId
@@ -25,7 +26,6 @@ from contextbase.models.model import (
     UsageRecord,
     UsageSum,
 )
-from contextbase.vocabulary import UsageGroup
 
 __all__ = ["ModelRepository", "SpendingKey"]
 

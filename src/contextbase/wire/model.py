@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
+from contextbase.agent_vocabulary import UsageGroup
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
 from contextbase.wire.project import NAME_OR_ID
 
 __all__ = [

@@ -10,13 +10,13 @@ from tests.support.model_service import ModelService, message_answer
 from tests.support.model_world import ModelWorld, model_world
 from tests.support.scripted_model import listening
 
+from contextbase.agent_vocabulary import UsageGroup
 from contextbase.db.database import Database
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.identity.model import Action, PrincipalKind
 from contextbase.models.dialects import GatewayError
 from contextbase.models.http_transport import UpstreamAddress
 from contextbase.models.model import ModelProtocol, TokenCounts, UsageRecord
-from contextbase.vocabulary import UsageGroup
 
 BODY = {"model": "claude-haiku-4-5", "max_tokens": 1000, "messages": []}
 DOLLAR = 1_000_000

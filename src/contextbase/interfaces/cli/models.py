@@ -7,12 +7,13 @@ from typing import Annotated, Final
 
 import typer
 
+from contextbase.agent_vocabulary import UsageGroup
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.completion import complete_project
 from contextbase.interfaces.cli.output import print_line, print_table
 from contextbase.sdk import Client
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
 from contextbase.wire.model import (
     ModelBudgetView,
     ModelList,

@@ -4,9 +4,10 @@ from datetime import date
 from typing import Final
 from urllib.parse import quote
 
+from contextbase.agent_vocabulary import UsageGroup
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.arguments import checked
-from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope, UsageGroup
+from contextbase.vocabulary import BudgetScope, ModelProtocol, ModelRole, UpstreamScope
 from contextbase.wire.model import (
     ModelAllow,
     ModelBudgetList,

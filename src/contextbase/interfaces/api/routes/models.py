@@ -5,13 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
+from contextbase.agent_vocabulary import UsageGroup
 from contextbase.bootstrap import ModelServices
 from contextbase.identity.model import Action
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.models.catalog import NewUpstream
 from contextbase.models.model import AllowedModel, ModelUpstream, UsageSum
-from contextbase.vocabulary import BudgetScope, UpstreamScope, UsageGroup
+from contextbase.vocabulary import BudgetScope, UpstreamScope
 from contextbase.wire.model import (
     EgressHosts,
     ModelAllow,
