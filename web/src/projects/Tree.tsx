@@ -43,7 +43,7 @@ export function Tree({
 
   function onKeyDown(event: KeyboardEvent) {
     const row = rows[active];
-    if (!row) return;
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) return; // Ctrl K is the palette's
     const page = Math.floor((box.current?.clientHeight ?? 0) / ROW) - 1;
     switch (event.key) {
       case "ArrowDown": case "j": go(active + 1); break;
