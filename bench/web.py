@@ -5,7 +5,7 @@
 files and a conversation of many messages are opened, and scrolled from top to bottom, now and then with a leap:
 `longest_frame_ms` is the longest time between two pictures in either. `reload_to_thread_ms` is the time from a reload
 to the newest messages. `input_delay_ms` is the time from a key to the next picture while an answer comes in at 50 words
-a second, of 95 keys in 100.
+a second, of 95 keys in 100. `accessibility` and `best_practices` are the lowest scores of a few pages in Lighthouse.
 """
 
 import argparse
@@ -20,17 +20,21 @@ import httpx
 from tests.support.postgres import reachable_folder
 from tests.support.server import start_server
 
+from bench.web_lighthouse import lighthouse_figures
+
 WEB = Path(__file__).parent.parent / "web"
 _AT_ONCE = 10_000
+_PAGES = ("/projects", "/projects/large/files/", "/sessions", "/admin/people")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000, help="files in the folder")
     parser.add_argument("--messages", type=int, default=2_000, help="in the conversation")
+    parser.add_argument("--pages", nargs="+", default=_PAGES, help="for Lighthouse")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures = measure(options.rows, options.messages)
+    figures = measure(options.rows, options.messages, tuple(options.pages))
     if options.json:
         print(json.dumps(figures))
         return
@@ -38,13 +42,14 @@ def main() -> None:
         print(f"{name:34} {value}")
 
 
-def measure(rows: int, messages: int) -> dict[str, Any]:
+def measure(rows: int, messages: int, pages: tuple[str, ...] = _PAGES) -> dict[str, Any]:
     with reachable_folder() as folder, start_server(folder / "data") as server:
         owner = (server.data / "owner-token").read_text().strip()
         fill(server.url, owner, rows)
+        node = shutil.which("node") or str(WEB.parent / ".venv" / "node" / "bin" / "node")
         done = subprocess.run(
             [
-                shutil.which("node") or str(WEB.parent / ".venv" / "node" / "bin" / "node"),
+                node,
                 str(WEB / "node_modules" / "vitest" / "vitest.mjs"),
                 "run",
                 "--config",
@@ -64,10 +69,11 @@ def measure(rows: int, messages: int) -> dict[str, Any]:
             timeout=1200,
             check=False,
         )
+        scores = lighthouse_figures(server.url, owner, pages, node, folder)
     line = next((line for line in done.stdout.splitlines() if "FIGURES" in line), None)
     assert line is not None, done.stdout + done.stderr
     figures: dict[str, Any] = json.loads(line.partition("FIGURES ")[2])
-    return figures
+    return figures | scores
 
 
 def fill(url: str, owner: str, rows: int) -> None:

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the agent programs that tests drive, and the file server that bench.files measures beside ours, below
-# a cache folder: pinned, and once for all. About 1.2 GB.
-# usage: agent-clis.sh FOLDER [claude|codex|opencode|filesystem]...   (default: all of them)
+# Installs the agent programs that tests drive, the file server that bench.files measures beside ours, and the
+# Lighthouse of bench.web, below a cache folder: pinned, and once for all. About 1.2 GB.
+# usage: agent-clis.sh FOLDER [claude|codex|opencode|filesystem|lighthouse]...   (default: all but the last)
 set -eu
 folder=$1
 shift
@@ -30,6 +30,7 @@ for wanted in "$@"; do
     codex) npm_package codex @openai/codex@0.166.0 ;;
     opencode) npm_package opencode opencode-ai@1.18.33 ;;
     filesystem) npm_package filesystem @modelcontextprotocol/server-filesystem@2026.8.31 ;;
+    lighthouse) npm_package lighthouse lighthouse@12.8.2 ;;
     *) echo "unknown: $wanted" >&2; exit 2 ;;
   esac
 done

@@ -1,5 +1,6 @@
 // Takes a picture of every page, dark and light, wide and narrow: `npx vitest run --config vitest.browser.config.ts browser/pictures.run.ts`.
 import { mkdirSync } from "node:fs";
+import { hostname } from "node:os";
 import type { Page } from "playwright-core";
 import { open, visit } from "./browser";
 import { allPages } from "./pages";
@@ -12,6 +13,14 @@ const PREPARED: Record<string, (page: Page) => Promise<unknown>> = {
   },
 };
 
+/** Pictures show no machine's name and no folder of the one they were taken on. */
+function namesOfNoMachine(machine: string): void {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    node.textContent = (node.textContent ?? "").replaceAll(machine, "workstation").replace(/\/(dev\/shm|tmp)\/[^/\s]+\/data/g, "/var/lib/contextbase");
+  }
+}
+
 export async function takePictures(folder: string, only?: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const all = await allPages("plan.md");
@@ -23,7 +32,11 @@ export async function takePictures(folder: string, only?: string): Promise<void>
         await open(page, shown.path);
         await page.waitForSelector(shown.ready, { state: "attached" }).catch(() => console.log(`not ready: ${shown.name} ${width}`));
         await PREPARED[shown.name]?.(page);
+        const details = page.locator('button[aria-label="Details"]');
+        if (shown.name.startsWith("session-") && (await details.isVisible())) await details.click(); // there is no room beside
+        await page.waitForSelector('[role="status"][aria-label="Loading"]', { state: "detached", timeout: 10_000 }).catch(() => null);
         await page.waitForTimeout(250);
+        await page.evaluate(namesOfNoMachine, hostname());
         await page.screenshot({ path: `${folder}/${shown.name}-${theme}-${width === 360 ? "narrow" : "wide"}.png` });
       }
       await close();

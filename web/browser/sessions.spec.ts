@@ -48,6 +48,12 @@ describe("a conversation", () => {
     await page.click(`[data-testid="landing"] button:has-text("greeting-${ours}.md")`);
     await page.waitForSelector('aside .cm-line:has-text("Hello.")');
     await page.waitForSelector('aside[aria-label="History"] a[aria-current="page"]');
+    // From the file's history back to the message that made it.
+    const conversation = page.url();
+    await open(page, `/projects/notes/files/greeting-${ours}.md`);
+    await page.click('a:has-text("Conversation")');
+    await page.waitForSelector('[data-shown="true"]:has-text("It is written.")');
+    expect(new URL(page.url()).pathname).toBe(new URL(conversation).pathname);
   });
 
   it("is there again after a reload in the midst of an answer, and in another tab", async () => {

@@ -43,11 +43,12 @@ export const newSessionRoute = createRoute({
   validateSearch: query((search) => ({ project: text(search.project), app: text(search.app) })),
   component: lazyRouteComponent(() => import("./sessions/NewSessionPage"), "NewSessionPage"),
 });
+const runRoute = createRoute({ getParentRoute: () => sessions, path: "run/$run", component: lazyRouteComponent(() => import("./sessions/RunPage"), "RunPage") });
 const exampleRoute = createRoute({ getParentRoute: () => sessions, path: "example", component: lazyRouteComponent(() => import("./sessions/ExamplePage"), "ExamplePage") });
 export const sessionRoute = createRoute({
   getParentRoute: () => sessions,
   path: "$session",
-  validateSearch: query((search) => ({ panel: PANEL_TABS.find((tab) => tab === search.panel), file: text(search.file) })),
+  validateSearch: query((search) => ({ panel: PANEL_TABS.find((tab) => tab === search.panel), file: text(search.file), message: text(search.message) })),
   // What it shows is asked for while its code is still on the way.
   loader: ({ context: { client }, params: { session } }) => {
     void client.prefetchQuery(sessionQuery(session));
@@ -208,7 +209,7 @@ export const systemAuditRoute = createRoute({
 
 const routeTree = root.addChildren([
   start,
-  sessions.addChildren([latestSession, newSessionRoute, exampleRoute, sessionRoute]),
+  sessions.addChildren([latestSession, newSessionRoute, exampleRoute, runRoute, sessionRoute]),
   inboxRoute,
   projects,
   projectRoute.addChildren([projectStart, filesRoute, logRoute, compareRoute, searchRoute, workspacesRoute, accessRoute, auditRoute]),

@@ -4,6 +4,7 @@ import { type FormEvent, useState } from "react";
 import type { LogEntry } from "../api/client";
 import { logQuery, meQuery } from "../api/queries";
 import { useShortcut } from "../shell/keyboard";
+import { RunLink } from "./RunLink";
 import { useText } from "../text";
 import { Age, Avatar, Button, buttonClass, Chip, classes, Empty, inputClass, Outcome, Problem, Skeleton } from "../ui/basics";
 import { shortName } from "../ui/format";
@@ -79,7 +80,8 @@ function CommitRow({ project, commit, isActive, canWrite, onUndo, onRollback }: 
       <div className="min-w-0 flex-1">
         <div className="flex flex-wrap items-baseline gap-x-2">
           <span className="font-medium">{shortName(commit.author.principal)}</span>
-          <span className="text-xs text-muted tabular">#{commit.seq} · <Age at={commit.author.at} />{commit.run ? ` · ${commit.run}` : ""}</span>
+          <span className="text-xs text-muted tabular">#{commit.seq} · <Age at={commit.author.at} /></span>
+          <RunLink run={commit.run} />
           {commit.forks.length > 0 && <Chip tone="merged">{t.log.mergedWith(commit.forks.map((seq) => `#${seq}`).join(", "))}</Chip>}
         </div>
         <p className={classes("break-words", !commit.author.message && "text-muted")}>{commit.author.message || t.log.noMessage}</p>

@@ -85,7 +85,7 @@ function Chips({ project, files, bytes }: { project: string; files?: number | nu
   const waiting = useQuery(reviewsQuery(project, "open")).data?.reviews.length ?? 0;
   return (
     <div className="flex flex-wrap items-center gap-2">
-      {files != null && bytes != null && <Chip>{t.project.size(files, formatBytes(bytes))}</Chip>}
+      {files != null && bytes != null && <span className="hidden sm:inline"><Chip>{t.project.size(files, formatBytes(bytes))}</Chip></span>}
       {working > 0 && (
         <Link to="/projects/$project/agents" params={{ project }}><Chip tone="merged" dot>{t.project.agents(working)}</Chip></Link>
       )}

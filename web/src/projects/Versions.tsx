@@ -1,14 +1,16 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
-import { versionsQuery } from "../api/queries";
+import { logQuery, versionsQuery } from "../api/queries";
 import { useText } from "../text";
 import { Age, Avatar, Button, Chip, classes, IconButton, Problem, Skeleton } from "../ui/basics";
 import { shortName } from "../ui/format";
+import { RunLink } from "./RunLink";
 
 export function Versions({ project, path, at, shown, onClose }: { project: string; path: string; at?: number; shown: number | null; onClose: () => void }) {
   const t = useText();
   const versions = useInfiniteQuery(versionsQuery(project, path));
+  const commits = useInfiniteQuery(logQuery(project, { path })).data?.pages.flatMap((page) => page.commits) ?? [];
   const all = versions.data?.pages.flatMap((page) => page.versions) ?? [];
   return (
     <>
@@ -35,6 +37,7 @@ export function Versions({ project, path, at, shown, onClose }: { project: strin
                 {before && (
                   <Link to="/projects/$project/compare" params={{ project }} search={{ old: String(version.seq - 1), new: String(version.seq), path }} className="link text-xs">{t.log.diff}</Link>
                 )}
+                <RunLink run={commits.find((commit) => commit.seq === version.seq)?.run ?? null} />
                 {index > 0 && (
                   <Link to="/projects/$project/log" params={{ project }} search={{ path, rollback: version.seq }} className="link text-xs">{t.file.restore}</Link>
                 )}

@@ -86,7 +86,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
       <SessionHeader session={session} project={project} run={current} totals={totals} questions={questions.filter(isPending).length} wishes={wishes} onWishes={(next) => { keepWishes(session.id, next); setWishes(next); }} onPanel={() => setSheet(true)} />
       <div className="flex min-h-0 flex-1">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-          <Thread messages={messages} liveId={current?.id} isStreaming={chat.isStreaming} hasOlder={chat.hasOlder} loadOlder={chat.loadOlder}>
+          <Thread messages={messages} liveId={current?.id} showId={search.message} isStreaming={chat.isStreaming} hasOlder={chat.hasOlder} loadOlder={chat.loadOlder}>
             <Ending chat={chat} messages={messages} />
           </Thread>
           <Composer

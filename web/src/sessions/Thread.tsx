@@ -11,9 +11,9 @@ import type { ChatMessage } from "./parts";
 const NEAR = 48; // pixels from the end that still count as the end
 const AHEAD = 600; // pixels before the top at which older messages are asked for
 
-type Props = { messages: ChatMessage[]; liveId?: string; isStreaming: boolean; hasOlder: boolean; loadOlder: () => void; children?: ReactNode };
+type Props = { messages: ChatMessage[]; liveId?: string; showId?: string; isStreaming: boolean; hasOlder: boolean; loadOlder: () => void; children?: ReactNode };
 
-export function Thread({ messages, liveId, isStreaming, hasOlder, loadOlder, children }: Props) {
+export function Thread({ messages, liveId, showId, isStreaming, hasOlder, loadOlder, children }: Props) {
   const t = useText().sessions.thread;
   const box = useRef<HTMLDivElement>(null);
   const sticks = useRef(true);
@@ -46,6 +46,20 @@ export function Thread({ messages, liveId, isStreaming, hasOlder, loadOlder, chi
   useLayoutEffect(() => {
     if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [size, messages, children]);
+
+  // A message that the address names is looked for, among older ones too, and shown once.
+  const isShown = useRef("");
+  useEffect(() => {
+    if (!showId || isShown.current === showId) return;
+    const index = messages.findIndex((message) => message.metadata?.run_id === showId || message.id === showId);
+    if (index < 0) {
+      if (hasOlder) loadOlder();
+      return;
+    }
+    isShown.current = showId;
+    sticks.current = false;
+    list.scrollToIndex(index, { align: "start" });
+  }, [showId, messages, hasOlder]);
 
   const last = messages.at(-1);
   const mine = last?.role === "user" ? last.id : undefined;
@@ -81,7 +95,7 @@ export function Thread({ messages, liveId, isStreaming, hasOlder, loadOlder, chi
             if (!message) return null;
             const isLast = item.index === messages.length - 1;
             return (
-              <div key={item.key} data-index={item.index} ref={list.measureElement} className="absolute inset-x-0 top-0 px-4" style={{ transform: `translateY(${item.start}px)` }}>
+              <div key={item.key} data-index={item.index} ref={list.measureElement} className={classes("absolute inset-x-0 top-0 px-4", showId !== undefined && (message.metadata?.run_id === showId || message.id === showId) && "border-l-2 border-accent")} data-shown={showId !== undefined && message.metadata?.run_id === showId ? true : undefined} style={{ transform: `translateY(${item.start}px)` }}>
                 <Message message={message} isStreaming={isStreaming && message.role === "assistant" && (message.id === liveId || isLast)} isLast={isLast} />
               </div>
             );

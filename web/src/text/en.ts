@@ -85,7 +85,7 @@ export const en = {
     title: "History", empty: "No commits yet", emptyHint: "Every accepted change shows here, with who made it and what it was merged with.",
     filterPath: "Path", filterWho: "Who", filterRun: "Run", changes: (n: number) => s(n, "change"), moreChanges: (n: number) => `and ${n.toLocaleString("en")} more`,
     mergedWith: (seqs: string) => `merged with ${seqs}`, undo: "Undo…", diff: "Changes", browse: "Browse", rollback: "Roll back to here…",
-    noneMatch: "No commit matches these filters.", noMessage: "no message",
+    conversation: "Conversation", noneMatch: "No commit matches these filters.", noMessage: "no message",
   },
   undo: {
     title: (what: string) => `Undo ${what}`, rollbackTitle: (seq: number) => `Roll back to #${seq}`, commit: (seq: number) => `#${seq}`,

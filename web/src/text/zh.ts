@@ -66,6 +66,7 @@ export const zh: Messages = {
     nothing: (path) => `${path} 内容相同，无需修改。`, undone: "已撤销。", undoneMore: "已撤销。有些地方他人已在其上修改，正等待评审。",
   },
   log: {
+    conversation: "对话",
     title: "历史", empty: "还没有提交", emptyHint: "每次被接受的修改都会显示在这里：谁做的，与什么合并。", filterPath: "路径", filterWho: "谁", filterRun: "运行", changes: (count) => n(count, "处修改"),
     moreChanges: (count) => `另有 ${count.toLocaleString("zh-CN")} 处`, mergedWith: (seqs) => `与 ${seqs} 合并`, undo: "撤销…", diff: "改动", browse: "浏览", rollback: "回滚到这里…", noneMatch: "没有符合条件的提交。", noMessage: "无说明",
   },
