@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ask, open, ownerToken, readerToken, url, type Visit, visit } from "./browser";
+import { ask, open, ownerToken, readerToken, url, type Visit, violations, visit } from "./browser";
 
 const HOSTILE = "<img src=x onerror=window.hacked=1>&\"'`{{x}}%2e#?.md";
 type Checkout = { seq: number; entries: { path: string; text: string | null }[] };
@@ -15,6 +15,23 @@ async function textOf(path: string): Promise<string | null | undefined> {
 async function write(path: string, text: string): Promise<void> {
   const { seq } = await ask<Checkout>("POST", "/api/v1/checkouts", { project: "notes", paths: [] });
   await ask("POST", "/api/v1/commits", { project: "notes", base_seq: seq, changes: [{ action: "write", path, text }] });
+}
+
+/** A PDF with a page for each text. */
+function pdfOf(...texts: string[]): string {
+  const objects = [`<< /Type /Catalog /Pages 2 0 R >>`, `<< /Type /Pages /Count ${texts.length} /Kids [${texts.map((_, index) => `${4 + 2 * index} 0 R`).join(" ")}] >>`, `<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>`];
+  for (const text of texts) {
+    const drawn = `BT /F1 24 Tf 40 100 Td (${text}) Tj ET`;
+    objects.push(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Resources << /Font << /F1 3 0 R >> >> /Contents ${objects.length + 2} 0 R >>`, `<< /Length ${drawn.length} >>\nstream\n${drawn}\nendstream`);
+  }
+  let made = "%PDF-1.4\n";
+  const places = objects.map((object, index) => {
+    const place = made.length;
+    made += `${index + 1} 0 obj\n${object}\nendobj\n`;
+    return place;
+  });
+  const table = places.map((place) => `${String(place).padStart(10, "0")} 00000 n \n`).join("");
+  return `${made}xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}trailer << /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${made.length}\n%%EOF\n`;
 }
 
 let browser: Visit;
@@ -145,6 +162,17 @@ describe("changing files", () => {
     expect(await page.locator('button:has-text("Edit"), button:has-text("Upload")').count()).toBe(0);
     expect(await page.locator('nav a:has-text("Admin")').count()).toBe(0);
   });
+});
+
+it("a PDF is drawn page by page", async () => {
+  const { page } = browser;
+  const { seq } = await ask<Checkout>("POST", "/api/v1/checkouts", { project: "notes", paths: [] });
+  await ask("POST", "/api/v1/commits", { project: "notes", base_seq: seq, changes: [{ action: "write", path: "two.pdf", base64: Buffer.from(pdfOf("First", "Second")).toString("base64") }] });
+  await open(page, "/projects/notes/files/two.pdf");
+  await page.waitForSelector('canvas[data-page="1"]');
+  await page.click('button:has-text("Next")');
+  await page.waitForSelector('canvas[data-page="2"]');
+  expect(await violations(page)).toEqual([]);
 });
 
 describe("hostile input", () => {

@@ -75,7 +75,7 @@ export const fileQuery = (project: string, path: string, at: At) =>
         return { entry: { path, kind: "directory", node_id: null, number: null, seq: null, hash: null, size: 0, executable: false, mime: "" }, seq: below.seq, epoch: below.epoch, text: null, isCut: false };
       }
       const shared = { entry, seq: found.seq, epoch: found.epoch };
-      if (entry.kind === "directory" || entry.mime.startsWith("image/")) return { ...shared, text: null, isCut: false };
+      if (entry.kind === "directory" || entry.mime.startsWith("image/") || entry.mime === "application/pdf") return { ...shared, text: null, isCut: false };
       if (entry.size === 0) return { ...shared, text: "", isCut: false };
       const isCut = entry.size > LARGEST_SHOWN;
       const answer = await fetch(contentUrl(project, path, found.seq), { signal, headers: isCut ? { Range: `bytes=0-${LARGEST_SHOWN - 1}` } : {} });

@@ -18,6 +18,7 @@ import { RenameDialog } from "./RenameDialog";
 import { Versions } from "./Versions";
 
 const CodeView = lazy(() => import("./CodeView"));
+const PdfView = lazy(() => import("./PdfView"));
 const Editor = lazy(() => import("./Editor"));
 const route = getRouteApi("/projects/$project/files/$");
 
@@ -126,6 +127,7 @@ function Body({ project, path, found, blame, lines, onLine }: { project: string;
         <img src={contentUrl(project, path, found.seq)} alt={baseName(path)} className="max-h-full max-w-full rounded border bg-panel" />
       </div>
     );
+  if (entry.mime === "application/pdf") return <PdfView url={contentUrl(project, path, found.seq)} name={baseName(path)} />;
   if (found.text === null)
     return (
       <Empty title={t.file.binary} action={<a className={buttonClass()} href={contentUrl(project, path, found.seq)} download={baseName(path)}>{t.common.download}</a>}>

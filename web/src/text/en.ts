@@ -72,7 +72,7 @@ export const en = {
     deleted: (path: string) => `${path} was deleted.`, renamed: (path: string) => `Now at ${path}.`, renameTitle: "Rename or move", newPath: "New path",
     atSnapshot: (seq: number) => `as of #${seq}`, backToNow: "Back to now", restore: "Restore this version…", lineLink: "Line", sideVersions: "Set aside",
     gone: (seq: number) => `This file did not exist at #${seq}.`, emptyFile: "This file is empty.", contents: "File contents", unsaved: "Unsaved changes",
-    copyPath: "Copy path", pathCopied: "Path copied",
+    page: (n: number, all: number) => `page ${n} of ${all}`, copyPath: "Copy path", pathCopied: "Path copied",
   },
   outcome: {
     written: "written", merged: "merged", unchanged: "unchanged", superseded: "superseded", in_review: "in review", refused: "refused",

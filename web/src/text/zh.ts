@@ -58,7 +58,7 @@ export const zh: Messages = {
     tooLarge: (shown) => `文件较长，只显示前 ${shown}。`, symlink: "链接到", executable: "可执行", message: "改了什么？（可选）", saving: "保存中…", editing: "编辑中", discard: "放弃修改",
     deleted: (path) => `已删除 ${path}。`, renamed: (path) => `现位于 ${path}。`, renameTitle: "重命名或移动", newPath: "新路径", atSnapshot: (seq) => `#${seq} 时的内容`, backToNow: "回到现在",
     restore: "恢复此版本…", lineLink: "行", sideVersions: "搁置的版本", gone: (seq) => `在 #${seq} 时此文件不存在。`, emptyFile: "此文件为空。", contents: "文件内容", unsaved: "有未保存的修改",
-    copyPath: "复制路径", pathCopied: "路径已复制",
+    page: (page, all) => `第 ${page} / ${all} 页`, copyPath: "复制路径", pathCopied: "路径已复制",
   },
   outcome: {
     written: "已写入", merged: "已合并", unchanged: "无变化", superseded: "已被取代", in_review: "待评审", refused: "已拒绝", added: "新增", changed: "修改", renamed: "改名", deleted: "删除", removed: "移除",

@@ -15,6 +15,7 @@ import { deleteFile, folderUrl, PART, readFile, renameFile, writeFile } from "./
 import type { PanelProps } from "./Panel";
 
 const CodeView = lazy(() => import("../../projects/CodeView"));
+const PdfView = lazy(() => import("../../projects/PdfView"));
 const MOST_KEPT = 20_000_000; // of a deleted file, so that it can come back
 
 export function PreviewTab(props: PanelProps) {
@@ -82,6 +83,8 @@ function Preview({ session, project, path, onShow }: PanelProps & { path: string
           <Suspense fallback={<Skeleton lines={8} />}>
             <CodeView text={slice.content} path={path} label={path} editable={edited !== null} onChange={setEdited} onSave={() => void save(slice)} onEscape={() => setEdited(null)} />
           </Suspense>
+        ) : slice.mime === "application/pdf" ? (
+          <Suspense fallback={<Skeleton lines={8} />}><PdfView url={url} name={baseName(path)} /></Suspense>
         ) : slice.mime.startsWith("image/") && slice.mime !== "image/svg+xml" ? (
           <div className="flex h-full items-center justify-center p-4"><img src={url} alt={baseName(path)} className="max-h-full max-w-full" /></div>
         ) : (
