@@ -164,7 +164,7 @@ def usage(
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="The last day (UTC); default: today.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many rows.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Show at most this many rows.")] = 100,
 ) -> CommandResult:
     """Show the tokens and the cost of what agents asked models, by person, project, model or day."""
     first, last = (None if day is None else day.date() for day in (since, until))
