@@ -13,7 +13,7 @@ afterEach(async () => {
   expect(problems).toEqual([]);
 });
 
-it.each(["claude", "codex", "opencode"])("a conversation with the real %s goes from the first message to a file in the project", async (program) => {
+it.each(["claude-code", "codex-cli", "opencode"])("a conversation with the real %s goes from the first message to a file in the project", async (program) => {
   const { page } = browser;
   const path = `by-${program}-${ours}.md`;
   await open(page, "/sessions/new?project=notes");

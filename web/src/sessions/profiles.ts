@@ -3,7 +3,7 @@ export const PROFILES = ["default", "ask", "plan"] as const;
 export type Profile = (typeof PROFILES)[number];
 export type Wishes = { provider?: string; executionProfile?: Profile };
 
-const NAMES: Record<string, string> = { claude: "Claude Code", codex: "Codex", opencode: "Opencode", scripted: "contextbase agent", acp: "ACP agent" };
+const NAMES: Record<string, string> = { claude: "Claude Code", "claude-code": "Claude Code", codex: "Codex", "codex-cli": "Codex", opencode: "Opencode", scripted: "contextbase agent", acp: "ACP agent" };
 
 export const providerName = (provider: string) => NAMES[provider] ?? provider;
 
