@@ -256,6 +256,7 @@ describe("logins and connections", () => {
     const { page, context } = browser;
     await write("signal.md", "before\n");
     await open(page, "/projects/notes/files/signal.md");
+    await page.waitForSelector('.cm-line:has-text("before")'); // with everything that showing a file needs
     await page.waitForSelector('[aria-label="Live"]');
     await context.setOffline(true);
     await page.evaluate(() => fetch("/healthz").catch(() => null));

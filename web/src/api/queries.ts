@@ -78,11 +78,17 @@ export const fileQuery = (project: string, path: string, at: At) =>
       if (entry.kind === "directory" || entry.mime.startsWith("image/") || entry.mime === "application/pdf") return { ...shared, text: null, isCut: false };
       if (entry.size === 0) return { ...shared, text: "", isCut: false };
       const isCut = entry.size > LARGEST_SHOWN;
-      const answer = await fetch(contentUrl(project, path, found.seq), { signal, headers: isCut ? { Range: `bytes=0-${LARGEST_SHOWN - 1}` } : {} });
+      const answer = await fetch(contentUrl(project, path, found.seq), { signal, headers: isCut ? { Range: `bytes=0-${LARGEST_SHOWN - 1}` } : {} }).catch(unanswered);
       if (!answer.ok) throw problem(answer, await answer.json().catch(() => null));
       return { ...shared, text: decoded(await answer.arrayBuffer(), isCut), isCut };
     },
   });
+
+/** A server that does not answer is asked again, as for everything else. */
+function unanswered(error: unknown): never {
+  if (error instanceof DOMException && error.name === "AbortError") throw error;
+  throw new ApiError(0, "offline", "The server does not answer.");
+}
 
 /** The text, or null where the bytes are not text. */
 export function decoded(bytes: ArrayBuffer, isCut: boolean): string | null {
