@@ -14,7 +14,7 @@ from tests.support.agent_clis import cache_folder, installed
 from tests.support.require import require_program, require_root
 
 ROOT = Path(__file__).parents[2]
-_TIMEOUT = 240
+_TIMEOUT = 900
 
 
 def figures_of(module: str, *options: str, folder: Path) -> dict[str, object]:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.support.openapi import openapi_document
+from tests.support.openapi_people_and_apps import PEOPLE_AND_APPS
 from tests.support.postgres import reachable_folder
 from tests.support.run_world import remove_sandboxes
 from tests.support.scripted_model import script
@@ -39,8 +40,12 @@ RUNS = "/api/v1/runs"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
-# Done in tests/e2e/test_download_links.py, with one.
-NEED_A_BUCKET = {"GET /api/v1/files/{project}/link", "GET /api/v1/workspaces/{workspace}/link"}
+# Done in tests/e2e/test_download_links.py, with a bucket, and in test_logins_api.py, by somebody who has a password.
+DONE_ELSEWHERE = {
+    "GET /api/v1/files/{project}/link",
+    "GET /api/v1/workspaces/{workspace}/link",
+    "PUT /api/v1/me/password",
+}
 
 # From a fixture, so that only the process that runs this test takes the seconds to make it: a subtest for each route.
 schema = schemathesis.pytest.from_fixture("document")
@@ -90,9 +95,9 @@ def world(document: Any) -> Iterator[World]:
         finally:
             asyncio.run(remove_sandboxes(folder / "data"))
             unmount_all(folder)
-    routes = {found.ok().label for found in document.get_all_operations()} - NEED_A_BUCKET
+    routes = {found.ok().label for found in document.get_all_operations()} - DONE_ELSEWHERE
     only_refused = {route for route in routes if not world.answered[route, True]}
-    assert not only_refused, "what was never done proves little"
+    assert not only_refused, f"what was never done proves little: {sorted(only_refused)}"
 
 
 def a_world(url: str, owner: httpx.Client) -> World:
@@ -178,19 +183,30 @@ def a_session(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"session": made["id"]}, "query": {}}
 
 
+def _read_to_the_end(world: World, run: str) -> None:
+    headers = {"Accept": "text/event-stream"}
+    with world.owner.stream("GET", f"{RUNS}/{run}/events", headers=headers, timeout=600) as events:
+        events.read()
+
+
 def a_run(world: World) -> dict[str, dict[str, Any]]:
     """One that was canceled, and has ended."""
     session = a_session(world)["path_parameters"]["session"]
     run = world.made(f"{SESSIONS}/{session}/runs", message="Say hello.")["id"]
     world.owner.post(f"{RUNS}/{run}/cancel").raise_for_status()
-    headers = {"Accept": "text/event-stream"}
-    with world.owner.stream("GET", f"{RUNS}/{run}/events", headers=headers, timeout=600) as events:
-        events.read()  # to its end
+    _read_to_the_end(world, run)
     return {"path_parameters": {"run": run, "session": session}, "query": {}}
 
 
 def a_session_at_rest(world: World) -> dict[str, dict[str, Any]]:
     return {"path_parameters": {"session": a_run(world)["path_parameters"]["session"]}}
+
+
+def a_session_with_a_snapshot(world: World) -> dict[str, dict[str, Any]]:
+    session = a_session(world)["path_parameters"]["session"]
+    run = world.made(f"{SESSIONS}/{session}/runs", message=script({"text": "Hello."}))["id"]
+    _read_to_the_end(world, run)
+    return {"path_parameters": {"session": session}}
 
 
 def a_run_to_go_back_to(world: World) -> dict[str, dict[str, Any]]:
@@ -348,7 +364,7 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"POST {SESSIONS}": lambda world: {"body": {"project": world.project, "provider": "scripted"}},
     f"GET {SESSIONS}": lambda world: {"query": {"project": world.project}},
     f"GET {SESSIONS}/{{session}}": a_session,
-    f"GET {SESSIONS}/{{session}}/snapshot": a_session_at_rest,
+    f"GET {SESSIONS}/{{session}}/snapshot": a_session_with_a_snapshot,
     f"DELETE {SESSIONS}/{{session}}": a_session,
     f"POST {SESSIONS}/{{session}}/runs": a_message,
     f"GET {SESSIONS}/{{session}}/runs": a_session,
@@ -370,6 +386,7 @@ WHOLE: dict[str, Callable[[World], dict[str, dict[str, Any]]]] = {
     f"GET {SANDBOXES}/{{sandbox_id}}": a_sandbox,
     f"POST {SANDBOXES}/{{sandbox_id}}/exec": lambda world: a_sandbox(world) | {"body": {"command": "true"}},
     f"DELETE {SANDBOXES}/{{sandbox_id}}": a_sandbox,
+    **{route: (lambda world, made=made: made(world.owner)) for route, made in PEOPLE_AND_APPS.items()},
 }
 
 

@@ -7246,7 +7246,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FeedPageView"];
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
         };
@@ -7278,7 +7282,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ScopedPageView"];
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
         };
@@ -7787,7 +7795,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CommandView"];
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
         };
@@ -7916,7 +7928,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExecView"];
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
         };
@@ -7965,7 +7981,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
         };
@@ -7988,7 +8008,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
             /** @description Nothing works. */
@@ -8619,7 +8643,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunEventPage"];
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        id?: string;
+                        event?: string;
+                        data?: string;
+                    };
                 };
             };
         };

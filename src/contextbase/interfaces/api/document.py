@@ -37,8 +37,9 @@ class DocumentedApp(FastAPI):
 
     def methods_at(self, path: str) -> set[str]:
         """The methods that a documented address takes; a route by itself knows only its own."""
-        found = (methods for template, methods in self.openapi()["paths"].items() if _matches(template, path))
-        return {method.upper() for methods in found for method in methods}
+        documented = self.openapi()["paths"]
+        templates = [path] if path in documented else [each for each in documented if _matches(each, path)]
+        return {method.upper() for template in templates for method in documented[template]}
 
 
 def _matches(template: str, path: str) -> bool:

@@ -11,9 +11,18 @@ from starlette.types import Receive, Scope, Send
 
 from contextbase.errors import ContextbaseError
 
-__all__ = ["EVENT_STREAM", "Chunks", "EventSource", "EventStream"]
+__all__ = ["EVENT_STREAM", "STREAMED_EVENTS", "Chunks", "EventSource", "EventStream"]
 
 EVENT_STREAM: Final = "text/event-stream"
+# In the API's document: each event of a stream.
+STREAMED_EVENTS: Final = {
+    EVENT_STREAM: {
+        "schema": {
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}},
+        }
+    }
+}
 
 HEARTBEAT_SECONDS: Final = 15.0
 

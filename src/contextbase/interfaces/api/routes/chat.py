@@ -18,7 +18,7 @@ from contextbase.interfaces.api.authentication import AuthenticatedCaller, Authe
 from contextbase.interfaces.api.chat_problems import ChatRoute
 from contextbase.interfaces.api.chat_stream import chat_stream
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.event_stream import EVENT_STREAM
+from contextbase.interfaces.api.event_stream import STREAMED_EVENTS
 from contextbase.interfaces.api.routes.sessions import list_sessions
 from contextbase.interfaces.api.session_views import run_details_view
 from contextbase.sessions.attachments import AttachedFile
@@ -35,7 +35,7 @@ router = APIRouter(
 )
 
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "The UI message stream."}
+    200: {"content": STREAMED_EVENTS, "description": "The UI message stream."}
 }
 
 NamedChat = Annotated[

@@ -14,7 +14,7 @@ from contextbase.identity.model import Action, Caller
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.event_stream import EVENT_STREAM
+from contextbase.interfaces.api.event_stream import EVENT_STREAM, STREAMED_EVENTS
 from contextbase.interfaces.api.item_stream import item_stream, unless_hung_up
 from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.run_views import OutputTexts, collected_run, run_item
@@ -28,7 +28,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/v1/commands", tags=["commands"], responses=problem_answers(404, 409, 429))
 
 STREAMED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "All at the end, or a stream."}
+    200: {"content": STREAMED_EVENTS, "description": "All at the end, or a stream."}
 }
 
 

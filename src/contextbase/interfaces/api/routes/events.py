@@ -12,7 +12,7 @@ from contextbase.identity.model import Caller
 from contextbase.interfaces.api.answers import begun
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.event_stream import EVENT_STREAM, EventStream
+from contextbase.interfaces.api.event_stream import EVENT_STREAM, STREAMED_EVENTS, EventStream
 from contextbase.interfaces.api.events_reader import EventsReader
 from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS
 from contextbase.interfaces.api.item_views import scoped_item_view
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/api/v1/events", tags=["events"], responses=problem_a
 LONGEST_WAIT_SECONDS: Final = 60
 _LONGEST_CURSOR: Final = 300 * MOST_SCOPES
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "A page, or the stream."}
+    200: {"content": STREAMED_EVENTS, "description": "A page, or the stream."}
 }
 _BODY: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The whole payload."}

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.event_stream import EVENT_STREAM, EventStream
+from contextbase.interfaces.api.event_stream import EVENT_STREAM, STREAMED_EVENTS, EventStream
 from contextbase.interfaces.api.feed_reader import AUTHORISED_SECONDS, FeedConnection
 from contextbase.interfaces.api.feed_stream import FeedSource
 from contextbase.interfaces.api.item_views import item_view
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/v1/feed", tags=["feed"], responses=problem_answe
 
 LONGEST_WAIT_SECONDS: Final = 60
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "A page, or the stream."}
+    200: {"content": STREAMED_EVENTS, "description": "A page, or the stream."}
 }
 
 

@@ -1,9 +1,11 @@
 """Model services, allowed models and budgets."""
 
+import re
 from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BeforeValidator
 
 from contextbase.agent_vocabulary import UsageGroup
 from contextbase.bootstrap import ModelServices
@@ -42,7 +44,15 @@ async def _models(request: Request) -> ModelServices:
     return services
 
 
+def _written_day(text: object) -> object:
+    """Pydantic also takes seconds since 1970."""
+    if isinstance(text, str) and not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise ValueError("Write the day as 2026-01-31.")
+    return text
+
+
 Models = Annotated[ModelServices, Depends(_models)]
+Day = Annotated[date, BeforeValidator(_written_day)]
 UpstreamName = Annotated[str, Path(max_length=100, pattern="^[a-z0-9][a-z0-9._-]*$")]
 ProjectInPath = Annotated[str, Path(description="The project's name or id.", max_length=100, pattern=NAME_OR_ID)]
 
@@ -158,8 +168,8 @@ async def show_usage(
     caller: AuthenticatedCaller,
     models: Models,
     by: Annotated[UsageGroup, Query(description="What it is added up by.")] = UsageGroup.PERSON,
-    since: Annotated[date | None, Query(description="The first day (UTC); null: the first of this month.")] = None,
-    until: Annotated[date | None, Query(description="The last day (UTC); null: today.")] = None,
+    since: Annotated[Day | None, Query(description="The first day (UTC); null: the first of this month.")] = None,
+    until: Annotated[Day | None, Query(description="The last day (UTC); null: today.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> UsageTable:
     """Tokens and cost of what agents asked models. Needs 'admin' for the whole server."""

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.interfaces.api.event_stream import EVENT_STREAM, EventStream
+from contextbase.interfaces.api.event_stream import EVENT_STREAM, STREAMED_EVENTS, EventStream
 from contextbase.interfaces.api.run_events import RunEvents
 from contextbase.interfaces.api.session_views import run_details_view
 from contextbase.sessions.model import RunId
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1/runs", tags=["sessions"], responses=problem_a
 
 _LONGEST_CURSOR: Final = 300
 _STREAMED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}, "description": "A page, or the stream."}
+    200: {"content": STREAMED_EVENTS, "description": "A page, or the stream."}
 }
 
 
