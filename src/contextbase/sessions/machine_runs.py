@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from contextbase.errors import ContextbaseError
+from contextbase.machines.placement import was_sent_here
 from contextbase.sessions.model import ClaimedRun, RunId, SessionId
 from contextbase.sessions.run_work import RunParts, RunWork
 from contextbase.streams.model import SYSTEM
@@ -107,6 +108,7 @@ class MachineRuns:
         self._work[claimed.run.id] = (work, task, claimed.run.attempt)
 
     async def _done(self, work: RunWork, claimed: ClaimedRun) -> None:
+        was_sent_here.set(True)  # in this task: the claim has chosen the machine, and its session's folder is made here
         try:
             await work.run()
         except ContextbaseError as error:  # the database is away, say: it goes on when that is back
