@@ -9,6 +9,7 @@ a second, of 95 keys in 100. `accessibility` and `best_practices` are the lowest
 """
 
 import argparse
+import asyncio
 import json
 import os
 import shutil
@@ -18,7 +19,9 @@ from typing import Any
 
 import httpx
 from tests.support.postgres import reachable_folder
+from tests.support.run_world import remove_sandboxes
 from tests.support.server import start_server
+from tests.support.workspaces import unmount_all
 
 from bench.web_lighthouse import lighthouse_figures
 
@@ -43,33 +46,38 @@ def main() -> None:
 
 
 def measure(rows: int, messages: int, pages: tuple[str, ...] = _PAGES) -> dict[str, Any]:
-    with reachable_folder() as folder, start_server(folder / "data") as server:
-        owner = (server.data / "owner-token").read_text().strip()
-        fill(server.url, owner, rows)
-        node = shutil.which("node") or str(WEB.parent / ".venv" / "node" / "bin" / "node")
-        done = subprocess.run(
-            [
-                node,
-                str(WEB / "node_modules" / "vitest" / "vitest.mjs"),
-                "run",
-                "--config",
-                "vitest.browser.config.ts",
-                "browser/measure.run.ts",
-            ],
-            cwd=WEB,
-            env=os.environ
-            | {
-                "WORKBENCH_URL": server.url,
-                "WORKBENCH_OWNER": owner,
-                "WORKBENCH_ROWS": str(rows),
-                "WORKBENCH_MESSAGES": str(messages),
-            },
-            capture_output=True,
-            text=True,
-            timeout=1200,
-            check=False,
-        )
-        scores = lighthouse_figures(server.url, owner, pages, node, folder)
+    with reachable_folder() as folder:
+        try:
+            with start_server(folder / "data") as server:
+                owner = (server.data / "owner-token").read_text().strip()
+                fill(server.url, owner, rows)
+                node = shutil.which("node") or str(WEB.parent / ".venv" / "node" / "bin" / "node")
+                done = subprocess.run(
+                    [
+                        node,
+                        str(WEB / "node_modules" / "vitest" / "vitest.mjs"),
+                        "run",
+                        "--config",
+                        "vitest.browser.config.ts",
+                        "browser/measure.run.ts",
+                    ],
+                    cwd=WEB,
+                    env=os.environ
+                    | {
+                        "WORKBENCH_URL": server.url,
+                        "WORKBENCH_OWNER": owner,
+                        "WORKBENCH_ROWS": str(rows),
+                        "WORKBENCH_MESSAGES": str(messages),
+                    },
+                    capture_output=True,
+                    text=True,
+                    timeout=1200,
+                    check=False,
+                )
+                scores = lighthouse_figures(server.url, owner, pages, node, folder)
+        finally:
+            asyncio.run(remove_sandboxes(folder / "data"))
+            unmount_all(folder)
     line = next((line for line in done.stdout.splitlines() if "FIGURES" in line), None)
     assert line is not None, done.stdout + done.stderr
     figures: dict[str, Any] = json.loads(line.partition("FIGURES ")[2])
