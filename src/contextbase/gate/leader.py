@@ -31,6 +31,7 @@ from contextbase.gate.metrics import GateMetrics
 from contextbase.gate.model import CommitAnswer
 from contextbase.gate.queue import Batch, ProjectQueue, QueuedCommit
 from contextbase.gate.repository import GateRepository
+from contextbase.gate.statistics import VersionStatistics
 from contextbase.gate.turns import Turns
 from contextbase.gate.working_tree import WorkingTree
 from contextbase.ids import ContentHash, ProjectId
@@ -72,6 +73,7 @@ class GroupCommit:
         self._metrics = metrics
         self._turns = turns
         self._hint = hint
+        self._statistics = VersionStatistics(database, repository)
         self._lines: dict[ProjectId, ProjectQueue] = {}
 
     async def commit(self, submitted: Submitted) -> CommitAnswer:
@@ -91,6 +93,7 @@ class GroupCommit:
         """Finish what was taken on."""
         leaders = [line.leader for line in self._lines.values() if line.leader is not None]
         await asyncio.gather(*leaders, return_exceptions=True)
+        await self._statistics.close()
 
     async def _lead(self, project_id: ProjectId, line: ProjectQueue) -> None:
         """Serve the line for as long as anybody waits."""
@@ -313,6 +316,7 @@ class GroupCommit:
 
     def _has_landed(self, draft: Draft, audit: AuditExtension) -> None:
         self._audit.remember(audit)
+        self._statistics.wrote(sum(len(commit.versions) for commit in draft.plan.commits))
         if draft.plan.commits or draft.plan.closings:
             self._hint(draft.project_id)
 

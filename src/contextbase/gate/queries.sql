@@ -51,6 +51,10 @@ CROSS JOIN LATERAL (
     ORDER BY v.path LIMIT $3
 ) below
 
+-- name: analyze_versions
+-- Tell the planner how many there are.
+ANALYZE versions
+
 -- name: entries_since
 -- Up to $4 entries below the folder $2 that are not what snapshot $3 has there.
 SELECT node_id, number, seq, path, kind, content_hash, size, executable, mime

@@ -124,6 +124,9 @@ class GateRepository:
         known = {row["node_id"] for row in stood}
         return [live for live in newer if live.node_id not in known]
 
+    async def analyze_versions(self, connection: Connection) -> None:
+        await connection.execute(_SQL.analyze_versions)
+
     async def _learn_inside(
         self, connection: Connection, project_id: ProjectId, tree: WorkingTree, places: set[TreePath], *, limit: int
     ) -> None:
