@@ -8,7 +8,7 @@ import pytest
 from tests.support.openapi import openapi_document
 
 # One thing by nature, so not plural.
-SINGULAR = {"history", "feed", "audit", "system", "me", "version", "search", "chat", "human-loop"}
+SINGULAR = {"history", "feed", "audit", "system", "me", "version", "search", "chat", "human-loop", "usage"}
 OUTSIDE = {"/healthz", "/readyz", "/metrics"}
 # Ids of other systems: a trace's id is defined by W3C.
 NOT_OURS = {"trace_id", "message_id", "tool_id", "question_id", "todo_id"}

@@ -7247,7 +7247,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["FeedPageView"];
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };
@@ -7283,7 +7282,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ScopedPageView"];
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };
@@ -7796,7 +7794,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["CommandView"];
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };
@@ -7929,7 +7926,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ExecView"];
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };
@@ -7982,7 +7978,6 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };
@@ -8009,7 +8004,6 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };
@@ -8644,7 +8638,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["RunEventPage"];
                     "text/event-stream": {
-                        id?: string;
                         event?: string;
                         data?: string;
                     };

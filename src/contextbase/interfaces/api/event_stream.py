@@ -19,7 +19,7 @@ STREAMED_EVENTS: Final = {
     EVENT_STREAM: {
         "schema": {
             "type": "object",
-            "properties": {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}},
+            "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
         }
     }
 }
