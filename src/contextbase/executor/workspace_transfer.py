@@ -178,7 +178,7 @@ class ChangedFiles:
         with self._tree.opened(path) as file:
             status = os.fstat(file.fileno())
             member.size, member.mode = status.st_size, stat.S_IMODE(status.st_mode) & 0o777
-            archive.addfile(member, Exactly(file, status.st_size))  # type: ignore[arg-type]
+            archive.addfile(member, Exactly(file, status.st_size))  # type: ignore[arg-type]  # it only reads
 
 
 def _about(source: tarfile.TarFile) -> dict[str, Any]:

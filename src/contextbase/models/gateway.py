@@ -13,7 +13,7 @@ from contextbase.errors import ContextbaseError, ModelUpstreamUnavailable
 from contextbase.ids import new_uuid
 from contextbase.models.dialects import GatewayError, GatewayProblem, error_body
 from contextbase.models.headers import passed_in, passed_out
-from contextbase.models.http_stream import AsgiReceive, AsgiSend
+from contextbase.models.http_stream import AsgiReceive, AsgiSend, whole_body
 from contextbase.models.metering import UsageMeter
 from contextbase.models.model import (
     CURRENT_CONTEXT,
@@ -185,7 +185,7 @@ async def _request(scope: MutableMapping[str, Any], receive: AsgiReceive) -> Mod
     if method != "POST" or path not in _PATHS:
         raise GatewayError(GatewayProblem.NO_SUCH_PATH, f"There is no {method} {path[:200]}.")
     dialect, operation = _PATHS[path]
-    body = await _body(receive)
+    body = await whole_body(receive)
     return ModelRequest(
         dialect=dialect,
         operation=operation,
@@ -195,15 +195,6 @@ async def _request(scope: MutableMapping[str, Any], receive: AsgiReceive) -> Mod
         body=body,
         document=read_document(body),
     )
-
-
-async def _body(receive: AsgiReceive) -> bytes:
-    pieces = []
-    while True:
-        message = await receive()
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(pieces)
 
 
 def _most(request: ModelRequest, price: ModelPrice) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import h11
 
-__all__ = ["AsgiApp", "AsgiReceive", "AsgiSend", "ByteStream", "HttpLimits", "serve"]
+__all__ = ["AsgiApp", "AsgiReceive", "AsgiSend", "ByteStream", "HttpLimits", "serve", "whole_body"]
 
 _log = logging.getLogger(__name__)
 
@@ -289,3 +289,13 @@ class _Body:
             return  # it will not be sent, and h11 closes the connection
         while not self._is_whole and self._http.their_state is h11.SEND_BODY:
             await self.receive()
+
+
+async def whole_body(receive: AsgiReceive) -> bytes:
+    """The body of a request; `HttpLimits` bounds it."""
+    pieces = []
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)

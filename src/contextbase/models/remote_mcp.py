@@ -11,7 +11,7 @@ from contextbase.errors import ContextbaseError, Forbidden
 from contextbase.ids import ProjectId
 from contextbase.models.addresses import AddressChecker
 from contextbase.models.egress.proxy import EgressOutcome, EgressReport, HostSource
-from contextbase.models.http_stream import AsgiReceive, AsgiSend
+from contextbase.models.http_stream import AsgiReceive, AsgiSend, whole_body
 
 __all__ = ["REMOTE_SERVERS", "RemoteMcp", "RemoteMcpServer", "RemoteServers", "path_of_server"]
 
@@ -66,7 +66,7 @@ class RemoteMcp:
         has_begun = False
         try:
             run, server = _wanted(scope)
-            request = await self._request(run, server, scope, await _body(receive))
+            request = await self._request(run, server, scope, await whole_body(receive))
             response = await self._client.send(request, stream=True)
             try:
                 if response.status_code in _REDIRECTED:
@@ -133,15 +133,6 @@ def _wanted(scope: MutableMapping[str, Any]) -> tuple[RemoteServers, RemoteMcpSe
     if scope["method"] not in _METHODS:
         raise _Refused(405, "An MCP server takes POST, GET and DELETE.")
     return run, server
-
-
-async def _body(receive: AsgiReceive) -> bytes:
-    pieces = []
-    while True:
-        message = await receive()
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(pieces)
 
 
 async def _answer(send: AsgiSend, status: int, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 from hypothesis import given
@@ -67,7 +68,7 @@ def test_events_in_pieces_give_the_rows_that_all_of_them_give(
     """Each piece sees only the rows that the database would be asked for."""
     events = placed(raw)
     whole = replay(events)
-    messages, tools = dict[object, object](), dict[object, object]()
+    messages, tools = dict[Any, Any](), dict[Any, Any]()
     borders = sorted({0, len(events), *(cut for cut in cuts if cut < len(events))})
     for start, end in pairwise(borders):
         piece = events[start:end]
@@ -77,25 +78,25 @@ def test_events_in_pieces_give_the_rows_that_all_of_them_give(
         is_ending = any(event.kind in projections.ENDS_OF_ATTEMPTS for event in piece)
         part = Projection(
             messages={
-                key: one  # type: ignore[misc]
+                key: one
                 for key, one in messages.items()
                 if (is_ending or named != {None})
-                and one.run_id in runs  # type: ignore[attr-defined]
-                and (one.state is MessageState.STREAMING or one.message_id in named)  # type: ignore[attr-defined]
+                and one.run_id in runs
+                and (one.state is MessageState.STREAMING or one.message_id in named)
             },
             tools={
-                key: one  # type: ignore[misc]
+                key: one
                 for key, one in tools.items()
                 if (is_ending or used != {None})
-                and one.run_id in runs  # type: ignore[attr-defined]
-                and (one.status is ToolStatus.RUNNING or one.tool_id in used)  # type: ignore[attr-defined]
+                and one.run_id in runs
+                and (one.status is ToolStatus.RUNNING or one.tool_id in used)
             },
         )
         for event in piece:
             part.apply(event)
         for cut in part.cuts:
-            messages = {key: one for key, one in messages.items() if not cut.hides(one)}  # type: ignore[arg-type]
-            tools = {key: one for key, one in tools.items() if not cut.hides(one)}  # type: ignore[arg-type]
+            messages = {key: one for key, one in messages.items() if not cut.hides(one)}
+            tools = {key: one for key, one in tools.items() if not cut.hides(one)}
         messages |= {key: part.messages[key] for key in part.changed_messages}
         tools |= {key: part.tools[key] for key in part.changed_tools}
     assert messages == whole.messages
