@@ -8,7 +8,7 @@ type Message =
   | { type: "hello" }
   | { type: "want"; tab: string; scopes: string[] }
   | { type: "bye"; tab: string }
-  | { type: "item"; item: LiveItem; cursor: string | null }
+  | { type: "item"; item: LiveItem; cursor: string | null; covered: string[] }
   | { type: "status"; status: LiveStatus }
   | { type: "restart"; scope: string }
   | { type: "refused"; status: number; code: string };
@@ -36,7 +36,8 @@ export class LiveConnection {
   private cursor: string | null = null;
   private failures = 0;
   private hasFollowed = false; // another tab had the connection
-  private mayHaveMissed = false; // something happened while nobody was connected
+  private covered = new Set<string>(); // the scopes that the cursor has a place in
+  private readonly unsure = new Set<string>(); // scopes of which something may have been missed
   private retry: ReturnType<typeof setTimeout> | undefined;
   private readonly without = new Set<string>(); // scopes the server refuses
   /** Called when the login is not good any more. */
@@ -83,7 +84,7 @@ export class LiveConnection {
 
   private hold(): void {
     this.isHolder = true;
-    this.mayHaveMissed = this.hasFollowed;
+    if (this.hasFollowed) this.doubt([...this.wanted.keys()]);
     this.channel?.postMessage({ type: "hello" } satisfies Message);
     setInterval(() => {
       this.channel?.postMessage({ type: "hello" } satisfies Message);
@@ -117,6 +118,7 @@ export class LiveConnection {
         break;
       case "item":
         this.cursor = message.cursor; // from where this tab goes on, if it must
+        this.covered = new Set(message.covered);
         this.deliver(message.item);
         break;
       case "status":
@@ -136,6 +138,7 @@ export class LiveConnection {
     const scopes = union([...this.wanted.keys()], [...this.others.values()].map((one) => one.scopes)).filter((one) => !this.without.has(one));
     const same = this.source !== null && scopes.length === this.opened.length && scopes.every((one) => this.opened.includes(one));
     if (same && !again) return;
+    if (this.source) this.doubt(this.opened);
     this.source?.close();
     this.source = null;
     this.opened = scopes;
@@ -146,8 +149,7 @@ export class LiveConnection {
     source.onopen = () => {
       this.failures = 0;
       this.tellStatus("live");
-      if (this.mayHaveMissed && this.cursor === null) this.restart(scopes);
-      this.mayHaveMissed = false;
+      this.restart(scopes.filter((one) => this.unsure.delete(one)));
     };
     source.onerror = () => {
       if (this.source !== source) return;
@@ -156,12 +158,18 @@ export class LiveConnection {
     };
     const take = (event: MessageEvent<string>) => {
       this.cursor = event.lastEventId || this.cursor;
+      this.covered = new Set(scopes);
       const item = JSON.parse(event.data) as LiveItem;
-      this.channel?.postMessage({ type: "item", item, cursor: this.cursor } satisfies Message);
+      this.channel?.postMessage({ type: "item", item, cursor: this.cursor, covered: scopes } satisfies Message);
       this.deliver(item);
     };
     source.addEventListener("commit", take);
     source.addEventListener("event", take);
+  }
+
+  /** The connection goes: what comes meanwhile is sent later only where the cursor has a place to go on from. */
+  private doubt(scopes: string[]): void {
+    scopes.filter((one) => !this.covered.has(one)).forEach((one) => this.unsure.add(one));
   }
 
   private query(scopes: string[], extra: Record<string, string> = {}): string {
@@ -175,13 +183,14 @@ export class LiveConnection {
   private async refused(scopes: string[]): Promise<void> {
     this.source = null;
     this.failures += 1;
-    this.mayHaveMissed = true;
+    this.doubt(scopes);
     try {
       const answer = await fetch(`/api/v1/events?${this.query(scopes, { limit: "1" })}`);
       if (!answer.ok) {
         const error = problem(answer, await answer.json().catch(() => null));
         if (error.status === 409) {
           this.cursor = null;
+          this.covered.clear();
           this.restart(scopes);
         } else if (error.status === 404) {
           await this.leaveOut(scopes);
