@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -170,6 +171,7 @@ def _by_docker(engine: DockerEngine, folder: Path, files: int) -> dict[str, floa
         path = source / f"folder-{number % 20}" / f"file-{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_CONTENT)
+    plain = [_spent(partial(_copy_plainly, source, folder / f"plain-{number}")) for number in range(3)]
     container = _output(*docker, "run", "-d", "--network", "none", engine.image, "sleep", "600").strip()
     into, out = [], []
     try:
@@ -178,7 +180,17 @@ def _by_docker(engine: DockerEngine, folder: Path, files: int) -> dict[str, floa
             out.append(_spent(lambda: _copy_out(docker, container, folder / "docker-target")))
     finally:
         _output(*docker, "rm", "-f", container)
-    return {"docker_cp_in_ms": statistics.median(into), "docker_cp_out_ms": statistics.median(out)}
+    return {
+        "docker_cp_in_ms": statistics.median(into),
+        "docker_cp_out_ms": statistics.median(out),
+        "plain_copy_ms": statistics.median(plain),  # what the disk takes: much, where many files were just removed
+    }
+
+
+def _copy_plainly(source: Path, target: Path) -> None:
+    for path in source.glob("*/*"):
+        (target / path.parent.name).mkdir(parents=True, exist_ok=True)
+        (target / path.parent.name / path.name).write_bytes(path.read_bytes())
 
 
 def _copy_in(docker: list[str], container: str, source: Path) -> None:

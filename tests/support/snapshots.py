@@ -70,12 +70,16 @@ class MemorySnapshots:
         self.trees.append(tree)
         return self.head
 
-    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
+    async def changes(
+        self, older: SnapshotKey, newer: Seq, *, below: TreePath | None = None
+    ) -> AsyncIterator[MirrorEntry]:
         self.asked.append((older.seq, newer))
         before, after = self._in_project(older.seq), self._in_project(newer)
-        for path in sorted(before.keys() | after.keys(), key=lambda path: path[::-1]):  # in no useful order
-            if before.get(path) != after.get(path):
-                yield self._entry(path, after.get(path), newer, existed=path in before)
+        for path in self._changed(older.seq, newer, below):
+            yield self._entry(path, after.get(path), newer, existed=path in before)
+
+    async def count_changes(self, older: SnapshotKey, newer: Seq, *, below: TreePath | None = None, most: int) -> int:
+        return min(most, len(self._changed(older.seq, newer, below)))
 
     async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:
         tree = self._in_project(snapshot.seq)
@@ -90,6 +94,13 @@ class MemorySnapshots:
     ) -> AsyncIterator[Mapping[ContentHash, bytes | Path]]:
         assert snapshot.project_id == self.project_id
         yield {content_hash: self.blobs[content_hash] for content_hash in hashes}
+
+    def _changed(self, older: Seq, newer: Seq, below: TreePath | None) -> list[str]:
+        """In no useful order."""
+        before, after = self._in_project(older), self._in_project(newer)
+        paths = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+        inside = [path for path in paths if below is None or f"{path}/".startswith(f"{below}/")]
+        return sorted(inside, key=lambda path: path[::-1])
 
     def _in_project(self, seq: Seq) -> Tree:
         beside = self.beside if seq else {}

@@ -1,10 +1,11 @@
 """Layers of an app in a session's folder: what stands there, and how it is changed. All of it blocks, and nothing is
 followed out of the folder."""
 
+import itertools
 import json
 import os
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,13 +108,24 @@ def standing_below(work: Path, folder: TreePath) -> dict[TreePath, FolderContent
 def standing_at(work: Path, paths: Collection[TreePath]) -> dict[TreePath, FolderContent]:
     found: dict[TreePath, FolderContent] = {}
     with Folder(work) as root:
-        for path in paths:
-            with suppress(OSError), root.opened(path.parent or "") as handle:
-                if (content := content_at(handle, path.name)) is not None:
-                    found[path] = content
-                elif stat.S_ISDIR(os.stat(path.name, dir_fd=handle, follow_symlinks=False).st_mode):
-                    found[path] = _FOLDER
+        by_folder = itertools.groupby(sorted(paths, key=_folder_of), key=_folder_of)
+        for folder, inside in by_folder:
+            with suppress(OSError), root.opened(folder) as handle:  # a folder that is not there has nothing
+                found.update(_standing_in(handle, inside))
     return found
+
+
+def _folder_of(path: TreePath) -> str:
+    return path.parent or ""
+
+
+def _standing_in(handle: int, paths: Iterable[TreePath]) -> Iterator[tuple[TreePath, FolderContent]]:
+    for path in paths:
+        with suppress(OSError):
+            if (content := content_at(handle, path.name)) is not None:
+                yield path, content
+            elif stat.S_ISDIR(os.stat(path.name, dir_fd=handle, follow_symlinks=False).st_mode):
+                yield path, _FOLDER
 
 
 def put_layer(

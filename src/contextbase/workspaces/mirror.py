@@ -3,10 +3,13 @@
     <mirror>/build.lock     held by the one process that builds
     <mirror>/use.lock       shared while layers are taken into use, alone while some are removed
     <mirror>/layers/4-9/    what changed from snapshot 4 to 9; 0-4 is the whole of snapshot 4
+    <mirror>/places/<id>/   layers like those, of one folder alone
     <mirror>/masks/<id>/    whiteouts over what a view of one snapshot hides; a view that hides nothing has one, too
     <mirror>/empty/         lies below all others
 
-A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several shortens it. What a pin names stays.
+A snapshot is a chain of layers 0-a, a-b, … y-z; a layer that joins several shortens it. What a pin names stays. A view
+of a folder stands on layers of that folder alone if there is less to write: the folder of one session in an app's tree
+is small, and the tree of all sessions is not.
 """
 
 import asyncio
@@ -15,6 +18,7 @@ import fcntl
 import math
 import os
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,14 +35,28 @@ from contextbase.workspaces.locks import file_lock
 from contextbase.workspaces.model import MirrorEntry, MirrorSync, Owner, SnapshotKey, View
 from contextbase.workspaces.pins import Pins, Stack
 from contextbase.workspaces.ports import SnapshotSource
-from contextbase.workspaces.stacks import chain_to, start_of_next
+from contextbase.workspaces.stacks import chain_to, newest_until, start_of_next
 
 __all__ = ["Mirror"]
 
 _BATCH_ENTRIES: Final = 256
 _BATCH_BYTES: Final = 32 << 20
 _MOST_KEPT: Final = 64
-"""Layers on the disk, those of older snapshots included, before the least recently used are removed."""
+"""Layers on the disk, those of older snapshots included, before the least recently used are removed. Each time
+that this many more places have layers of their own, too."""
+_MOST_WEIGHED: Final = 10_000
+"""Files of a folder that may be here twice: in layers of its own and in those of the project."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Line:
+    """Layers that follow a project, or one folder of it."""
+
+    layers: Path
+    place: TreePath | None  # None: the whole project
+
+    def read(self) -> list[Layer]:
+        return read_layers(self.layers) if self.layers.is_dir() else []
 
 
 class Mirror:
@@ -48,6 +66,7 @@ class Mirror:
         self._folder = folder
         self._names = names
         self._layers = folder / "layers"
+        self._places = folder / "places"
         self._masks = folder / "masks"
         self._pins = pins
         self._use_lock = folder / "use.lock"
@@ -56,7 +75,7 @@ class Mirror:
         self._owner = owner
         self._building = asyncio.Lock()  # one thread of this process at most waits for the build lock
         self._known: dict[View, Stack] = {}
-        for place in (folder, self._layers, self._masks):
+        for place in (folder, self._layers, self._places, self._masks):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._empty.mkdir(mode=0o755, exist_ok=True)
         self._empty.chmod(0o755)
@@ -64,7 +83,7 @@ class Mirror:
     async def sync(self, snapshot: SnapshotKey) -> MirrorSync:
         """Build what is missing of the snapshot: O(changes) since the newest one that is here and not newer."""
         async with self._alone():
-            return await self._sync(snapshot)
+            return await self._sync(snapshot, _Line(layers=self._layers, place=None))
 
     async def pin(self, holder: str, view: View) -> Stack:
         """The stack that shows the view, built where it is missing, and kept until its pin is removed."""
@@ -83,8 +102,9 @@ class Mirror:
     async def built(self, view: View) -> Stack:
         """The stack that shows the view, with what was missing built; it may go again until it is pinned."""
         async with self._alone():
-            await self._sync(view.snapshot)
-            layers = await in_thread(read_layers, self._layers)
+            line = await self._line(view)
+            await self._sync(view.snapshot, line)
+            layers = await in_thread(read_layers, line.layers)
             chain = chain_to(view.snapshot.seq, layers) or ()
             folders = tuple(str(tree) for tree in [*(layer.tree for layer in reversed(chain)), self._empty])
             # Always: how many layers there are must not tell whether something is hidden.
@@ -114,7 +134,7 @@ class Mirror:
 
     async def size(self) -> int:
         """Bytes of the files in all layers."""
-        return sum(layer.bytes for layer in await in_thread(read_layers, self._layers))
+        return sum(layer.bytes for layers in await in_thread(self._read_lines) for layer in layers)
 
     async def evict(self, *, cap: int) -> int:
         """Remove layers that nothing stands on, the least recently used first, until `cap` bytes are left or nothing
@@ -122,28 +142,47 @@ class Mirror:
         async with self._alone():
             return await in_thread(self._evict, cap=cap)
 
-    async def _sync(self, snapshot: SnapshotKey) -> MirrorSync:
-        await in_thread(self._remove_unfinished)
-        layers = await in_thread(read_layers, self._layers)
+    async def _line(self, view: View) -> _Line:
+        """Where the layers of the view are: of its folder alone, if there is less to write."""
+        whole = _Line(layers=self._layers, place=None)
+        if view.folder is None:
+            return whole
+        own = _Line(layers=self._places / self._names.name("place", view.folder), place=view.folder)
+        seq = view.snapshot.seq
+        has = newest_until(seq, await in_thread(read_layers, whole.layers))
+        own_has = newest_until(seq, await in_thread(own.read))
+        if has == seq:
+            return whole
+        if own_has and own_has >= has:
+            return own
+        most = await self._source.count_changes(replace(view.snapshot, seq=has), seq, most=_MOST_WEIGHED)
+        older = replace(view.snapshot, seq=own_has)
+        return own if await self._source.count_changes(older, seq, below=view.folder, most=most) < most else whole
+
+    async def _sync(self, snapshot: SnapshotKey, line: _Line) -> MirrorSync:
+        await in_thread(self._remove_unfinished, line.layers, self._masks)
+        layers = await in_thread(line.read)
         chain = chain_to(snapshot.seq, layers)
         if chain is not None:
             total = chain[-1].total if chain else 0
             return MirrorSync(synced=0, skipped=total, total=total)
         start, total = start_of_next(snapshot.seq, layers)
-        layer = await self._build(snapshot, start, total)
-        if len(layers) >= _MOST_KEPT:
+        is_crowded = len(layers) >= _MOST_KEPT or (not layers and await in_thread(self._has_many_places))
+        layer = await self._build(snapshot, line, start, total)
+        if is_crowded:
             newest = {each.folder for each in chain_to(snapshot.seq, [*layers, layer]) or ()}
             await in_thread(self._evict, most=_MOST_KEPT // 2, spared=newest)
         synced = min(layer.entries, layer.total)
         return MirrorSync(synced=synced, skipped=layer.total - synced, total=layer.total)
 
-    async def _build(self, snapshot: SnapshotKey, start: Seq, total: int) -> Layer:
-        older = SnapshotKey(project_id=snapshot.project_id, epoch=snapshot.epoch, seq=start)
-        folder = self._layers / f"{start}-{snapshot.seq}"
+    async def _build(self, snapshot: SnapshotKey, line: _Line, start: Seq, total: int) -> Layer:
+        older = replace(snapshot, seq=start)
+        folder = line.layers / f"{start}-{snapshot.seq}"
+        await in_thread(line.layers.mkdir, mode=0o700, exist_ok=True)
         writer = await in_thread(LayerWriter, folder, owner=self._owner)
         try:
             gone: dict[TreePath, int] = {}
-            async for batch in _batches(self._source.changes(older, snapshot.seq)):
+            async for batch in _batches(self._source.changes(older, snapshot.seq, below=line.place)):
                 standing = []
                 for entry in batch:
                     if entry.kind is Kind.DELETED:
@@ -197,22 +236,32 @@ class Mirror:
             self._known.pop(next(iter(self._known)))
         self._known[stack.view] = stack
 
-    def _remove_unfinished(self) -> None:
+    def _has_many_places(self) -> bool:
+        """Now and then, and not for each new place: those of open workspaces stay, however many they are."""
+        return (len(list(self._places.iterdir())) + 1) % _MOST_KEPT == 0
+
+    def _read_lines(self) -> list[list[Layer]]:
+        return [read_layers(folder) for folder in (self._layers, *self._places.iterdir())]
+
+    def _remove_unfinished(self, *places: Path) -> None:
         """Only while nobody builds: what has no marker then was left by a process that died."""
-        for place in (self._layers, self._masks):
-            complete = {layer.folder for layer in read_layers(place)}
-            for folder in set(place.iterdir()) - complete:
-                remove_tree(folder)
+        for place in places:
+            if place.is_dir():
+                complete = {layer.folder for layer in read_layers(place)}
+                for folder in set(place.iterdir()) - complete:
+                    remove_tree(folder)
 
     def _evict(self, *, cap: float = math.inf, most: float = math.inf, spared: Collection[Path] = frozenset()) -> int:
         with file_lock(self._use_lock):
-            self._remove_unfinished()
+            self._remove_unfinished(self._layers, self._masks, *self._places.iterdir())
             held = self._pins.held()
-            layers, masks = read_layers(self._layers), read_layers(self._masks)
+            lines, masks = self._read_lines(), read_layers(self._masks)
+            layers = [layer for line in lines for layer in line]
             used_at = {layer.folder: layer.marker.stat().st_mtime_ns for layer in [*layers, *masks]}
-            for top in layers:  # who uses a stack uses every layer of it
-                for layer in chain_to(top.newer, layers) or ():
-                    used_at[layer.folder] = max(used_at[layer.folder], used_at[top.folder])
+            for line in lines:
+                for top in line:  # who uses a stack uses every layer of it
+                    for layer in chain_to(top.newer, line) or ():
+                        used_at[layer.folder] = max(used_at[layer.folder], used_at[top.folder])
             size, number, freed = sum(layer.bytes for layer in layers), len(used_at), 0
             # Among equals the topmost goes first: those below serve others, too.
             for layer in sorted([*masks, *layers], key=lambda layer: (used_at[layer.folder], -layer.newer)):
@@ -222,6 +271,9 @@ class Mirror:
                     self._remove(layer)
                     freed += layer.bytes
                     number -= 1
+            for place in self._places.iterdir():
+                if not any(place.iterdir()):
+                    place.rmdir()
             self._pins.forget_unused()
             return freed
 

@@ -28,8 +28,13 @@ LocalContent = bytes | Path
 class SnapshotSource(Protocol):
     """Where a mirror gets its snapshots from. Snapshot 0 is the empty tree."""
 
-    def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
-        """Every path at which the two snapshots differ, once, in any order: O(changes), and all of it from 0."""
+    def changes(self, older: SnapshotKey, newer: Seq, *, below: TreePath | None = None) -> AsyncIterator[MirrorEntry]:
+        """Every path at which the two snapshots differ, once, in any order: O(changes), and all of it from 0. With
+        `below`: of this folder and what is in it, alone."""
+        ...
+
+    async def count_changes(self, older: SnapshotKey, newer: Seq, *, below: TreePath | None = None, most: int) -> int:
+        """About how many `changes` would give, and `most` if there are more: to choose by."""
         ...
 
     async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:

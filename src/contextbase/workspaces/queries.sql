@@ -7,6 +7,15 @@ WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replace
 ORDER BY v.path
 LIMIT $4
 
+-- name: snapshot_entries_below
+-- As snapshot_entries, of the folder $5 and what is in it.
+SELECT v.path, v.kind, v.content_hash, v.size, v.executable, c.committed_at, false AS existed
+FROM versions v JOIN commits c ON c.project_id = v.project_id AND c.seq = v.seq
+WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
+  AND (v.path = $5 OR (v.path > $5 || '/' AND v.path < $5 || '0')) AND v.path > $3
+ORDER BY v.path
+LIMIT $4
+
 -- name: changed_entries
 -- The paths at which snapshots $2 < $3 differ, if only by the node that stands there, in path order, after a path: costs
 -- what changed between them.
@@ -41,6 +50,53 @@ WHERE (newer.node_id, newer.kind, newer.content_hash, newer.executable)
       IS DISTINCT FROM (older.node_id, older.kind, older.content_hash, older.executable)
 ORDER BY p.path
 LIMIT $5
+
+-- name: changed_entries_below
+-- As changed_entries, of the folder $6 and what is in it: costs what was ever in it, however much changed elsewhere.
+WITH places AS (
+    SELECT DISTINCT v.path FROM versions v
+    WHERE v.project_id = $1 AND (v.path = $6 OR (v.path > $6 || '/' AND v.path < $6 || '0')) AND v.path > $4
+      AND v.kind <> 'deleted' AND ((v.seq > $2 AND v.seq <= $3) OR (v.replaced_seq > $2 AND v.replaced_seq <= $3))
+)
+SELECT p.path, coalesce(newer.kind, 'deleted') AS kind, newer.content_hash, coalesce(newer.size, 0) AS size,
+       coalesce(newer.executable, false) AS executable, c.committed_at, older.kind IS NOT NULL AS existed,
+       coalesce(older.kind, 'deleted') AS older_kind, older.content_hash AS older_hash,
+       coalesce(older.size, 0) AS older_size, coalesce(older.executable, false) AS older_executable
+FROM places p
+LEFT JOIN LATERAL (
+    SELECT v.node_id, v.kind, v.content_hash, v.size, v.executable, v.seq FROM versions v
+    WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)
+      AND v.kind <> 'deleted'
+    LIMIT 1
+) newer ON true
+LEFT JOIN LATERAL (
+    SELECT v.node_id, v.kind, v.content_hash, v.size, v.executable FROM versions v
+    WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
+      AND v.kind <> 'deleted'
+    LIMIT 1
+) older ON true
+JOIN commits c ON c.project_id = $1 AND c.seq = coalesce(newer.seq, $3)
+WHERE (newer.node_id, newer.kind, newer.content_hash, newer.executable)
+      IS DISTINCT FROM (older.node_id, older.kind, older.content_hash, older.executable)
+ORDER BY p.path
+LIMIT $5
+
+-- name: count_changes
+-- How many nodes of snapshot $3 are newer than snapshot $2; no more than $4 are counted.
+SELECT count(*) FROM (
+    SELECT FROM versions
+    WHERE project_id = $1 AND seq > $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
+    LIMIT $4
+) AS counted
+
+-- name: count_changes_below
+-- As count_changes, of the folder $5 and what is in it.
+SELECT count(*) FROM (
+    SELECT FROM versions
+    WHERE project_id = $1 AND seq > $2 AND seq <= $3 AND (replaced_seq IS NULL OR replaced_seq > $3)
+      AND (path = $5 OR (path > $5 || '/' AND path < $5 || '0'))
+    LIMIT $4
+) AS counted
 
 -- name: standing_folders
 -- Those of the paths that are folders in snapshot $2: as nodes, or because something lies below.

@@ -36,22 +36,28 @@ class DatabaseSnapshots:
         self._spool = spool
         self._repository = GateRepository()
 
-    async def changes(self, older: SnapshotKey, newer: Seq) -> AsyncIterator[MirrorEntry]:
+    async def changes(
+        self, older: SnapshotKey, newer: Seq, *, below: TreePath | None = None
+    ) -> AsyncIterator[MirrorEntry]:
         after = ""
         while True:
+            about = (older.project_id, newer) if older.seq == 0 else (older.project_id, older.seq, newer)
+            place = () if below is None else (below,)
             async with self._database.connection() as connection:
-                if older.seq == 0:
-                    rows = await connection.fetch(_SQL.snapshot_entries, older.project_id, newer, after, _PAGE)
-                else:
-                    rows = await connection.fetch(
-                        _SQL.changed_entries, older.project_id, older.seq, newer, after, _PAGE
-                    )
+                rows = await connection.fetch(_query(older.seq, below), *about, after, _PAGE, *place)
             for row in rows:
                 if older.seq == 0 or content_of_row(row) != older_content_of_row(row):
                     yield _entry(row)
             if len(rows) < _PAGE:
                 return
             after = rows[-1]["path"]
+
+    async def count_changes(self, older: SnapshotKey, newer: Seq, *, below: TreePath | None = None, most: int) -> int:
+        place = () if below is None else (below,)
+        query = _SQL.count_changes if below is None else _SQL.count_changes_below
+        async with self._database.connection() as connection:
+            counted: int = await connection.fetchval(query, older.project_id, older.seq, newer, most, *place)
+        return counted
 
     async def standing(self, snapshot: SnapshotKey, folders: Collection[TreePath]) -> frozenset[TreePath]:
         async with self._database.connection() as connection:
@@ -74,6 +80,12 @@ class DatabaseSnapshots:
                 except ContentPurged:
                     found[name] = _PURGED
             yield found
+
+
+def _query(older: Seq, below: TreePath | None) -> str:
+    if below is None:
+        return _SQL.snapshot_entries if older == 0 else _SQL.changed_entries
+    return _SQL.snapshot_entries_below if older == 0 else _SQL.changed_entries_below
 
 
 def _entry(row: asyncpg.Record) -> MirrorEntry:

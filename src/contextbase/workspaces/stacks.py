@@ -6,7 +6,7 @@ from typing import Final
 from contextbase.ids import Seq
 from contextbase.workspaces.layers import Layer
 
-__all__ = ["MOST_LAYERS", "chain_to", "start_of_next"]
+__all__ = ["MOST_LAYERS", "chain_to", "newest_until", "start_of_next"]
 
 MOST_LAYERS: Final = 12
 """Each layer costs every first look at a file; rewriting layers costs time and space. In between is a good place."""
@@ -15,6 +15,11 @@ MOST_LAYERS: Final = 12
 def chain_to(seq: Seq, layers: Iterable[Layer]) -> tuple[Layer, ...] | None:
     """The fewest layers that lead from the empty tree to the snapshot, the oldest first; None: there is no way."""
     return _chains(layers).get(seq)
+
+
+def newest_until(seq: Seq, layers: Iterable[Layer]) -> Seq:
+    """The newest snapshot that is here and not newer than `seq`; 0, the empty tree, always is."""
+    return max(end for end in _chains(layers) if end <= seq)
 
 
 def start_of_next(seq: Seq, layers: Iterable[Layer]) -> tuple[Seq, int]:

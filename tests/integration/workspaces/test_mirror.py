@@ -265,3 +265,49 @@ async def test_a_workspace_from_before_every_view_had_a_mask_opens_as_it_was(sit
     await again.provider.open_workspace(workspace.id)
     assert read_tree(workspace.path) == {"a": b"work", "b": b"1"}
     assert await again.changes(workspace) == {"modified a"}
+
+
+def places_folder(site: Site) -> Path:
+    return site.mirrors.folder_of(site.snapshots.head) / "places"
+
+
+def own_layers(site: Site) -> list[int]:
+    """How much was written for folders alone."""
+    return sorted(layer.entries for place in places_folder(site).iterdir() for layer in read_layers(place))
+
+
+async def test_a_small_folder_of_a_large_tree_costs_what_is_in_it(site: Site) -> None:
+    site.folder = TreePath("mine")
+    site.snapshots.commit({f"others/{number}": b"x" for number in range(50)} | {"mine/a": b"1", "mine/b": b"1"})
+    first = await site.create()
+    site.snapshots.commit({f"others/{number}": b"y" for number in range(50)} | {"mine/a": b"2", "mine/b": None})
+    second = await site.create()
+    assert read_tree(first.path) == {"a": b"1", "b": b"1"}
+    assert read_tree(second.path) == {"a": b"2"}
+    assert own_layers(site) == [2, 2]
+    assert read_layers(layers_folder(site)) == []
+
+
+async def test_a_folder_of_a_tree_that_is_here_costs_nothing(site: Site) -> None:
+    site.snapshots.commit({f"others/{number}": b"x" for number in range(50)} | {"mine/a": b"1"})
+    await site.provider.sync_lower(site.snapshots.head)
+    site.folder = TreePath("mine")
+    assert read_tree((await site.create()).path) == {"a": b"1"}
+    site.snapshots.commit({"mine/a": b"2"})
+    assert read_tree((await site.create()).path) == {"a": b"2"}
+    assert own_layers(site) == []
+
+
+async def test_layers_of_folders_that_nobody_uses_make_room(site: Site) -> None:
+    site.snapshots.commit({f"{number}/a": b"x" * 10 for number in range(70)})
+    site.folder = TreePath("0")
+    kept = await site.create()
+    for number in range(1, 70):
+        site.folder = TreePath(str(number))
+        workspace = await site.create()
+        await site.provider.cleanup(workspace.id)
+    assert len(own_layers(site)) < 64
+    assert await site.mirror.size() == 10 * len(own_layers(site))
+    await site.mirror.evict(cap=0)
+    assert len(list(places_folder(site).iterdir())) == 1
+    assert read_tree(kept.path) == {"a": b"x" * 10}

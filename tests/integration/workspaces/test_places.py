@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from tests.support.gate_world import mkdir, rename, write
+from tests.support.gate_world import delete, mkdir, rename, write
+from tests.support.snapshots import FOLDER
 from tests.support.workspace_world import WorkspaceWorld
 from tests.support.workspaces import read_tree
 
 from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound
 from contextbase.files.model import OperationContext
-from contextbase.gate.model import ChangeStatus
+from contextbase.gate.model import ChangeStatus, RequestedChange
 from contextbase.identity.levels import Level
 from contextbase.ids import TreePath
 from contextbase.search.model import ContentQuery, NameQuery
@@ -35,6 +36,8 @@ OUTSIDE = {
     "secret/key.txt": b"needle outside\n",
     "top.txt": b"needle at the top\n",
 }
+
+MOVED = {"a.md": b"A", "a/c.md": b"c", "b2/1.md": b"x", "new": FOLDER}
 
 
 def tree_of(folder: Path) -> dict[str, object]:
@@ -250,3 +253,26 @@ async def test_search_and_the_file_service_name_paths_as_the_folder_does(world: 
         audited = await connection.fetchrow("SELECT path, details FROM audit WHERE action = 'file.rename'")
     assert audited["path"] == "docs/a.md"
     assert "docs/b.md" in audited["details"]
+
+
+async def test_each_snapshot_of_a_small_folder_is_what_the_project_has_in_it(world: WorkspaceWorld) -> None:
+    """Its layers are its own, so whatever comes into it and leaves it has to be seen from there."""
+    first = {"docs/a.md": b"a", "docs/b/c.md": b"c", "docs.md": b"beside"}
+    await world.put({f"many/{number}.md": b"x" for number in range(40)} | first)
+    steps: list[tuple[list[RequestedChange], dict[str, object]]] = [
+        ([], {"a.md": b"a", "b/c.md": b"c"}),
+        ([write("docs/a.md", b"A", 1)], {"a.md": b"A", "b/c.md": b"c"}),
+        ([rename("docs/b/c.md", "elsewhere/c.md", 2)], {"a.md": b"A"}),
+        ([rename("many/1.md", "docs/b/1.md", 3), mkdir("docs/new", 3)], {"a.md": b"A", "b/1.md": b"x", "new": FOLDER}),
+        ([write("many/2.md", b"y", 4)], {"a.md": b"A", "b/1.md": b"x", "new": FOLDER}),
+        ([rename("docs/b/1.md", "docs/b2/1.md", 5), rename("elsewhere/c.md", "docs/a/c.md", 5)], MOVED),
+        ([delete(path, 6) for path in ("docs/a.md", "docs/b2/1.md", "docs/a/c.md", "docs/new")], {}),
+        ([write("docs/b2/1.md", b"again", 7)], {"b2/1.md": b"again"}),
+    ]
+    for changes, expected in steps:
+        if changes:
+            await world.write(*changes)
+        assert tree_of(await world.create("ann", of="docs")) == expected
+        assert (await world.complete("ann")).is_removed
+    (mirror,) = world.agents.workspaces.node.root.glob("mirror/*/*")
+    assert list((mirror / "layers").iterdir()) == []
