@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from uuid import UUID
 
 from contextbase.conversation.model import SessionEvent
@@ -51,27 +52,31 @@ class ConversationLog:
 
     async def append(self, connection: Connection, session_id: UUID, events: Sequence[LoggedEvent]) -> list[int]:
         """In the caller's transaction; call `hint` once it has ended. Returns their numbers in the stream."""
-        if not events:
-            return []
-        numbers = await self.streams.append(connection, Scope.session(session_id), [event.stored for event in events])
-        placed = [
-            SessionEvent(
-                number=number,
-                kind=event.kind,
-                run_id=event.run_id,
-                attempt=event.attempt,
-                ts=event.ts,
-                data=event.data,
-            )
-            for number, event in zip(numbers, events, strict=True)
-        ]
-        projection = await self.repository.to_change(connection, placed)
-        for one in placed:
+        return (await self.append_to_all(connection, {session_id: events}))[session_id]
+
+    async def append_to_all(
+        self, connection: Connection, events_of: Mapping[UUID, Sequence[LoggedEvent]]
+    ) -> dict[UUID, list[int]]:
+        """As `append`, to the streams of several sessions with few statements."""
+        stored = {Scope.session(one): [event.stored for event in events] for one, events in events_of.items() if events}
+        if not stored:
+            return {session_id: [] for session_id in events_of}
+        taken = await self.streams.append_to_all(connection, stored)
+        numbers = {session_id: taken.get(Scope.session(session_id), []) for session_id in events_of}
+        placed = {
+            session_id: [_placed(number, event) for number, event in zip(numbers[session_id], events, strict=True)]
+            for session_id, events in events_of.items()
+        }
+        everything = list(chain.from_iterable(placed.values()))
+        projection = await self.repository.to_change(connection, everything)
+        for one in everything:
             projection.apply(one)
-        await self.repository.put(connection, session_id, projection)
-        for rows in self.rows:
-            if mine := [one for one in placed if one.kind in rows.kinds]:
-                await rows.update(connection, session_id, mine)
+        sessions = {event.run_id: session_id for session_id, events in events_of.items() for event in events}
+        await self.repository.put(connection, sessions, projection)
+        for session_id, of_session in placed.items():
+            for rows in self.rows:
+                if mine := [one for one in of_session if one.kind in rows.kinds]:
+                    await rows.update(connection, session_id, mine)
         return numbers
 
     def hint(self, session_id: UUID) -> None:
@@ -81,3 +86,9 @@ class ConversationLog:
     def hint_machines(self) -> None:
         """Wake the machines: there are runs to claim, or to end."""
         self.streams.hint(SYSTEM)
+
+
+def _placed(number: int, event: LoggedEvent) -> SessionEvent:
+    return SessionEvent(
+        number=number, kind=event.kind, run_id=event.run_id, attempt=event.attempt, ts=event.ts, data=event.data
+    )

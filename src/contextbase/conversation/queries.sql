@@ -8,16 +8,16 @@ SELECT * FROM tool_executions WHERE run_id = ANY ($1::uuid[]) AND (status = 'run
 -- name: put_messages
 INSERT INTO agent_messages
     (session_id, run_id, attempt, message_id, position, role, state, parts, created_at, updated_at)
-SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::jsonb[],
-                         $9::timestamptz[], $10::timestamptz[])
+SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+                     $8::jsonb[], $9::timestamptz[], $10::timestamptz[])
 ON CONFLICT (run_id, attempt, message_id) DO UPDATE
 SET role = excluded.role, state = excluded.state, parts = excluded.parts, updated_at = excluded.updated_at
 
 -- name: put_tools
 INSERT INTO tool_executions
     (session_id, run_id, attempt, tool_id, position, name, title, input, status, output, truncated, started_at, ended_at)
-SELECT $1, * FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::jsonb[],
-                         $9::text[], $10::jsonb[], $11::boolean[], $12::timestamptz[], $13::timestamptz[])
+SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+                     $8::jsonb[], $9::text[], $10::jsonb[], $11::boolean[], $12::timestamptz[], $13::timestamptz[])
 ON CONFLICT (run_id, attempt, tool_id) DO UPDATE
 SET status = excluded.status, output = excluded.output, truncated = excluded.truncated, ended_at = excluded.ended_at
 
@@ -35,11 +35,12 @@ SELECT * FROM agent_messages WHERE session_id = $1 AND position < $2 ORDER BY po
 SELECT * FROM tool_executions WHERE session_id = $1 AND run_id = $2 AND position > $3 ORDER BY position LIMIT $4
 
 -- name: known_events
-SELECT n FROM run_event_ids WHERE run_id = $1 AND attempt = $2 AND n = ANY ($3::bigint[])
+SELECT run_id, attempt, n FROM run_event_ids
+JOIN unnest($1::uuid[], $2::integer[], $3::bigint[]) AS asked (run_id, attempt, n) USING (run_id, attempt, n)
 
 -- name: insert_event_ids
 INSERT INTO run_event_ids (run_id, attempt, session_id, n, number, ts)
-SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::bigint[], $6::timestamptz[])
+SELECT * FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[], $5::bigint[], $6::timestamptz[])
 
 -- name: last_event
 -- The newest of an attempt's events; NULL: none came.

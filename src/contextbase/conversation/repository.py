@@ -1,7 +1,7 @@
 """Messages, tool executions and ids of events in PostgreSQL. Every method works in the caller's transaction."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -36,16 +36,16 @@ class ConversationRepository:
             tools={(one.run_id, one.attempt, one.tool_id): one for one in done},
         )
 
-    async def put(self, connection: Connection, session_id: UUID, projection: Projection) -> None:
-        """Store the rows that were changed, and remove those that are hidden."""
+    async def put(self, connection: Connection, sessions: Mapping[UUID, UUID], projection: Projection) -> None:
+        """Store the rows that were changed, and remove those that are hidden. `sessions`: of the runs."""
         for cut in projection.cuts:
-            hidden = (session_id, list(cut.runs), cut.run_id, cut.keep)
+            hidden = (sessions[cut.run_id], list(cut.runs), cut.run_id, cut.keep)
             await connection.execute(_SQL.hide_messages, *hidden)
             await connection.execute(_SQL.hide_tools, *hidden)
         if messages := [projection.messages[key] for key in sorted(projection.changed_messages)]:
             await connection.execute(
                 _SQL.put_messages,
-                session_id,
+                [sessions[one.run_id] for one in messages],
                 [one.run_id for one in messages],
                 [one.attempt for one in messages],
                 [one.message_id for one in messages],
@@ -59,7 +59,7 @@ class ConversationRepository:
         if tools := [projection.tools[key] for key in sorted(projection.changed_tools)]:
             await connection.execute(
                 _SQL.put_tools,
-                session_id,
+                [sessions[one.run_id] for one in tools],
                 [one.run_id for one in tools],
                 [one.attempt for one in tools],
                 [one.tool_id for one in tools],
@@ -120,37 +120,29 @@ class ConversationRepository:
         return list(map(_tool, await connection.fetch(_SQL.tool_page, session_id, run_id, after, limit)))
 
     async def known_events(
-        self, connection: Connection, run_id: UUID, attempt: int, numbers: Iterable[int]
-    ) -> frozenset[int]:
-        """Which of an executor's events are stored."""
-        return frozenset(row["n"] for row in await connection.fetch(_SQL.known_events, run_id, attempt, list(numbers)))
+        self, connection: Connection, names: Collection[tuple[UUID, int, int]]
+    ) -> frozenset[tuple[UUID, int, int]]:
+        """Which of the executors' events are stored; by run, attempt and the executor's number."""
+        rows = await connection.fetch(_SQL.known_events, *_columns(names, 3))
+        return frozenset((row["run_id"], row["attempt"], row["n"]) for row in rows)
 
     async def fold_deltas(self, connection: Connection, session_id: UUID, run_id: UUID) -> None:
         """Forget the pieces of texts that were told as a whole; what was cut off stays in its pieces."""
         await connection.execute(_SQL.fold_deltas, session_id, run_id)
 
     async def put_event_ids(
-        self,
-        connection: Connection,
-        session_id: UUID,
-        run_id: UUID,
-        attempt: int,
-        ids: Sequence[tuple[int, int, datetime]],
+        self, connection: Connection, ids: Collection[tuple[UUID, int, UUID, int, int, datetime]]
     ) -> None:
-        """`ids`: the executor's number, the number in the stream, and the executor's time of each."""
-        await connection.execute(
-            _SQL.insert_event_ids,
-            run_id,
-            attempt,
-            session_id,
-            [n for n, _, _ in ids],
-            [number for _, number, _ in ids],
-            [ts for _, _, ts in ids],
-        )
+        """Of each: run, attempt, session, the executor's number, the number in the stream, the executor's time."""
+        await connection.execute(_SQL.insert_event_ids, *_columns(ids, 6))
 
     async def last_event(self, connection: Connection, run_id: UUID, attempt: int) -> int:
         """The executor's number of the newest event that is stored; 0: none is."""
         return await connection.fetchval(_SQL.last_event, run_id, attempt) or 0
+
+
+def _columns(rows: Collection[tuple[object, ...]], width: int) -> list[list[object]]:
+    return [[row[column] for row in rows] for column in range(width)]
 
 
 def _encoded_parts(parts: Iterable[MessagePart]) -> str:

@@ -77,6 +77,10 @@ SELECT * FROM agent_runs WHERE id = $1
 -- name: lock_run
 SELECT * FROM agent_runs WHERE id = $1 FOR NO KEY UPDATE
 
+-- name: lock_runs
+-- In order, so that two who lock several do not wait for each other.
+SELECT * FROM agent_runs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE
+
 -- name: runs_of_session
 -- Newest first, before a number.
 SELECT * FROM agent_runs WHERE session_id = $1 AND ($2::integer IS NULL OR number < $2) ORDER BY number DESC LIMIT $3

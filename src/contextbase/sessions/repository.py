@@ -173,6 +173,11 @@ class SessionRepository:
             raise NotFound(f"There is no run {run_id}.")
         return run_of_row(row)
 
+    async def locked_runs(self, connection: Connection, run_ids: Sequence[RunId]) -> dict[RunId, AgentRun]:
+        """Those of them that exist."""
+        rows = await connection.fetch(_SQL.lock_runs, run_ids)
+        return {run.id: run for run in map(run_of_row, rows)}
+
     async def runs(
         self, connection: Connection, session_id: SessionId, *, before: int | None, limit: int
     ) -> list[AgentRun]:

@@ -1,8 +1,10 @@
 """The newest events of a session's, a user's or the system's stream."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from contextbase.db.database import Connection, Database
+from contextbase.db.coalescer import Coalescer
+from contextbase.db.database import Database
 from contextbase.errors import CursorOutdated, NotFound
 from contextbase.streams.model import Position, Scope, StreamEvent, StreamHead, StreamPage
 from contextbase.streams.notifier import Notifier
@@ -10,16 +12,37 @@ from contextbase.streams.repository import StreamRepository
 from contextbase.streams.tail import Tail
 from contextbase.streams.window import Window
 
-__all__ = ["EventWindow", "page_of_events"]
+__all__ = ["EventWindow", "StreamNews", "page_of_events"]
 
 _AT_ONCE: Final = 500
+_MOST_STREAMS: Final = 100
+_NOTHING: Final = 2**62  # no event comes after it
 _MOST_KEPT: Final = 1000
 
 
-class EventWindow(Window):
-    def __init__(self, *, scope: Scope, database: Database, repository: StreamRepository, notifier: Notifier) -> None:
-        super().__init__(scope=scope, database=database, notifier=notifier)
+class StreamNews:
+    """What is new in the streams that are looked at together: they are hinted at together when many agents speak."""
+
+    def __init__(self, database: Database, repository: StreamRepository) -> None:
+        self._database = database
         self._repository = repository
+        self._rounds: Coalescer[None, tuple[Scope, int], tuple[StreamHead, list[StreamEvent]]] = Coalescer(
+            self._read, most=_MOST_STREAMS
+        )
+
+    async def after(self, scope: Scope, number: int) -> tuple[StreamHead, list[StreamEvent]]:
+        """How far it goes, and its first events after a number."""
+        return await self._rounds.ask(None, (scope, number))
+
+    async def _read(self, _key: None, asked: Sequence[tuple[Scope, int]]) -> list[tuple[StreamHead, list[StreamEvent]]]:
+        async with self._database.connection() as connection:
+            return await self._repository.news(connection, asked, limit=_AT_ONCE)
+
+
+class EventWindow(Window):
+    def __init__(self, *, scope: Scope, news: StreamNews, notifier: Notifier) -> None:
+        super().__init__(scope=scope, notifier=notifier)
+        self._news = news
         self._head: StreamHead | None = None
         self._events: Tail[StreamEvent] = Tail(0)
 
@@ -48,9 +71,9 @@ class EventWindow(Window):
             return self._gone is not None
         return head.number > position.number or head.epoch != position.epoch or self._gone is not None
 
-    async def _advance(self, connection: Connection) -> bool:
-        found = await self._repository.head(connection, self._scope)
+    async def _advance(self) -> bool:
         known = self._head
+        found, events = await self._news.after(self._scope, _NOTHING if known is None else known.number)
         if known is not None and known.exists and not found.exists:
             raise NotFound(f"The stream {self._scope} was deleted.")
         if known is None or (known.exists and known.epoch != found.epoch):
@@ -59,9 +82,6 @@ class EventWindow(Window):
             return False
         if found == known:
             return False
-        events = await self._repository.events(
-            connection, self._scope, after=known.number, until=found.number, limit=_AT_ONCE
-        )
         whole = len(events) < _AT_ONCE
         if not whole:
             found = StreamHead(scope=self._scope, epoch=found.epoch, number=events[-1].number)

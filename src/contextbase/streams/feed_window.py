@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from contextbase.db.database import Connection, Database
+from contextbase.db.database import Database
 from contextbase.errors import CursorOutdated
 from contextbase.ids import ProjectId
 from contextbase.streams.feed_model import Cursor, FeedCommit, FeedHeads, FeedPage, FileChangeKind, Viewpoint
@@ -24,7 +24,8 @@ _MOST_PAGES: Final = 200
 
 class FeedWindow(Window):
     def __init__(self, *, scope: Scope, database: Database, repository: FeedRepository, notifier: Notifier) -> None:
-        super().__init__(scope=scope, database=database, notifier=notifier)
+        super().__init__(scope=scope, notifier=notifier)
+        self._database = database
         self._repository = repository
         self._heads: FeedHeads | None = None
         self._commits: Tail[FeedCommit] = Tail(0)
@@ -69,17 +70,18 @@ class FeedWindow(Window):
             return self._gone is not None
         return heads.seq > cursor.seq or heads.event > cursor.event or heads.epoch != cursor.epoch or bool(self._gone)
 
-    async def _advance(self, connection: Connection) -> bool:
-        found = await self._repository.heads(connection, ProjectId(self._scope.id))
-        known = self._heads
-        if known is None or known.epoch != found.epoch:
-            self._commits, self._events = Tail(found.seq), Tail(found.event)
-            self._move(found)
-            return False
-        if found == known:
-            return False
-        commits = await self._repository.commits(connection, found, known.seq, _AT_ONCE)
-        events = await self._repository.events(connection, found, known.event, _AT_ONCE)
+    async def _advance(self) -> bool:
+        async with self._database.connection() as connection:
+            found = await self._repository.heads(connection, ProjectId(self._scope.id))
+            known = self._heads
+            if known is None or known.epoch != found.epoch:
+                self._commits, self._events = Tail(found.seq), Tail(found.event)
+                self._move(found)
+                return False
+            if found == known:
+                return False
+            commits = await self._repository.commits(connection, found, known.seq, _AT_ONCE)
+            events = await self._repository.events(connection, found, known.event, _AT_ONCE)
         whole = len(commits) < _AT_ONCE and len(events) < _AT_ONCE
         if not whole:
             found = _cut(found, known, commits, events)

@@ -6,6 +6,7 @@ process. A hint may be lost at any time: whoever waits for one also looks by its
 
 import asyncio
 import logging
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ class Notifier:
     def __init__(self, database: Database, *, channel: str = _STREAMS) -> None:
         self._database = database
         self._channel = channel
+        self._name = secrets.token_hex(8)  # in every notification, to know one's own
         self._wakers: defaultdict[Scope, list[Callable[[], None]]] = defaultdict(list)
         self._hinted: set[Scope] = set()
         self._sender: asyncio.Task[None] | None = None
@@ -78,7 +80,7 @@ class Notifier:
             scopes, self._hinted = self._hinted, set()
             try:
                 async with self._database.connection() as connection:
-                    await connection.execute(_SQL.notify, self._channel, [str(scope) for scope in scopes])
+                    await connection.execute(_SQL.notify, self._channel, [f"{self._name} {scope}" for scope in scopes])
             except ContextbaseError as error:
                 _log.warning("a hint was not sent; other servers will look by themselves", extra={"code": error.code})
             await asyncio.sleep(_BETWEEN_NOTIFIES_SECONDS)
@@ -106,5 +108,8 @@ class Notifier:
                 await connection.fetchval(_SQL.still_there)
 
     def _on_notify(self, _connection: Any, _process: int, _channel: str, payload: object) -> None:
+        sender, _, scope = str(payload).rpartition(" ")
+        if sender == self._name:
+            return  # everybody here was woken when it was sent
         with suppress(InvalidInput):  # somebody else's NOTIFY on our channel
-            self._wake(Scope.parse(str(payload)))
+            self._wake(Scope.parse(scope))

@@ -42,6 +42,22 @@ SELECT h.number, coalesce(h.epoch, p.epoch) AS epoch
 FROM stream_heads h LEFT JOIN projects p ON p.id = h.project_id
 WHERE h.scope_kind = $1 AND h.scope_id = $2
 
+-- name: news
+-- How far each of several streams goes, and its first $4 events after a number. One snapshot for all.
+SELECT asked.place, h.number AS head, coalesce(h.epoch, p.epoch) AS epoch, e.*
+FROM unnest($1::text[], $2::uuid[], $3::bigint[]) WITH ORDINALITY AS asked (kind, id, after, place)
+JOIN stream_heads h ON h.scope_kind = asked.kind AND h.scope_id = asked.id
+LEFT JOIN projects p ON p.id = h.project_id
+LEFT JOIN LATERAL (
+    SELECT s.number, s.kind, s.path, s.payload, s.content_hash, s.size, s.created_at,
+           w.id AS principal_id, w.kind AS principal_kind, w.name AS principal_name
+    FROM stream_events s LEFT JOIN principals w ON w.id = s.principal_id
+    WHERE s.scope_kind = asked.kind AND s.scope_id = asked.id AND s.number > asked.after AND s.number <= h.number
+    ORDER BY s.number
+    LIMIT $4
+) e ON true
+ORDER BY asked.place, e.number
+
 -- name: events_between
 SELECT e.number, e.kind, e.path, e.payload, e.content_hash, e.size, e.created_at,
        p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name
@@ -59,14 +75,18 @@ WHERE h.scope_kind = 'project' AND h.scope_id = project.id
 RETURNING h.number
 
 -- name: take_numbers
--- The same for every other scope: no project's row is touched, and the first event makes the stream.
-INSERT INTO stream_heads (scope_kind, scope_id, epoch, number) VALUES ($1, $2, gen_random_uuid(), $3)
+-- The same for other scopes: no project's row is touched, and the first event makes the stream. In order, so that two
+-- who append to several streams do not wait for each other.
+INSERT INTO stream_heads (scope_kind, scope_id, epoch, number)
+SELECT kind, id, gen_random_uuid(), count FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS taken (kind, id, count)
+ORDER BY kind, id
 ON CONFLICT (scope_kind, scope_id) DO UPDATE SET number = stream_heads.number + excluded.number
-RETURNING number
+RETURNING scope_kind, scope_id, number
 
 -- name: insert_events
 INSERT INTO stream_events (scope_kind, scope_id, number, kind, principal_id, path, payload, content_hash, size)
-SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::jsonb[], $8::bytea[], $9::bigint[])
+SELECT * FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::jsonb[], $8::bytea[],
+                     $9::bigint[])
 
 -- name: prune_events
 -- At most $3 events of one kind of scope that are older than $2. What another server is removing is left to it.

@@ -1,7 +1,7 @@
 """Reads, appends and removes the rows of streams. Says what is stored, not who may see it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -27,6 +27,21 @@ class StreamRepository:
             return StreamHead(scope=scope)
         return StreamHead(scope=scope, epoch=row["epoch"], number=row["number"])
 
+    async def news(
+        self, connection: Connection, asked: Sequence[tuple[Scope, int]], *, limit: int
+    ) -> list[tuple[StreamHead, list[StreamEvent]]]:
+        """Of each stream how far it goes, and its first events after a number."""
+        found = [(StreamHead(scope=scope), list[StreamEvent]()) for scope, _ in asked]
+        kinds, ids = [scope.kind for scope, _ in asked], [scope.id for scope, _ in asked]
+        for row in await connection.fetch(_SQL.news, kinds, ids, [after for _, after in asked], limit):
+            place = row["place"] - 1
+            head = StreamHead(scope=asked[place][0], epoch=row["epoch"], number=row["head"])
+            events = found[place][1]
+            if row["number"] is not None:
+                events.append(_event(row))
+            found[place] = (head, events)
+        return found
+
     async def events(
         self, connection: Connection, scope: Scope, *, after: int, until: int, limit: int
     ) -> list[StreamEvent]:
@@ -44,16 +59,24 @@ class StreamRepository:
         """Number and store events in the caller's transaction; others who append to the scope wait until it ends.
 
         Raises `NotFound` for a project or a user that does not exist."""
-        if not events:
-            return []
-        last = await _take_numbers(connection, scope, len(events))
-        numbers = list(range(last - len(events) + 1, last + 1))
+        return (await self.append_to_all(connection, {scope: events}))[scope]
+
+    async def append_to_all(
+        self, connection: Connection, events_of: Mapping[Scope, Sequence[NewEvent]]
+    ) -> dict[Scope, list[int]]:
+        """As `append`, to several streams."""
+        last = await _take_numbers(connection, {scope: len(events) for scope, events in events_of.items() if events})
+        numbers = {scope: _numbers(last.get(scope, 0), len(events)) for scope, events in events_of.items()}
+        placed = [(scope, event) for scope, events in events_of.items() for event in events]
+        if not placed:
+            return numbers
+        events = [event for _, event in placed]
         bodies = [event.body for event in events]
         await connection.execute(
             _SQL.insert_events,
-            scope.kind,
-            scope.id,
-            numbers,
+            [scope.kind for scope, _ in placed],
+            [scope.id for scope, _ in placed],
+            [number for of_scope in numbers.values() for number in of_scope],
             [event.kind for event in events],
             [event.principal_id for event in events],
             [event.path for event in events],
@@ -87,17 +110,29 @@ def author_of(row: asyncpg.Record) -> EventAuthor:
     )
 
 
-async def _take_numbers(connection: Connection, scope: Scope, count: int) -> int:
+async def _take_numbers(connection: Connection, counts: Mapping[Scope, int]) -> dict[Scope, int]:
+    """The last number of each."""
+    last: dict[Scope, int] = {}
+    others = [scope for scope in counts if scope.kind is not ScopeKind.PROJECT]
     try:
-        if scope.kind is ScopeKind.PROJECT:
-            last: int | None = await connection.fetchval(_SQL.take_numbers_of_project, scope.id, count)
-        else:
-            last = await connection.fetchval(_SQL.take_numbers, scope.kind, scope.id, count)
+        for scope in counts.keys() - others:
+            taken = await connection.fetchval(_SQL.take_numbers_of_project, scope.id, counts[scope])
+            if taken is not None:
+                last[scope] = taken
+        if others:
+            asked = [scope.kind for scope in others], [scope.id for scope in others], [counts[one] for one in others]
+            for row in await connection.fetch(_SQL.take_numbers, *asked):
+                last[Scope(kind=ScopeKind(row["scope_kind"]), id=row["scope_id"])] = row["number"]
     except asyncpg.ForeignKeyViolationError:
-        last = None
-    if last is None:
-        raise NotFound(f"There is no {scope.kind} {scope.id}.")
+        last = {}
+    for scope in counts:
+        if scope not in last:
+            raise NotFound(f"There is no {scope.kind} {scope.id}.")
     return last
+
+
+def _numbers(last: int, count: int) -> list[int]:
+    return list(range(last - count + 1, last + 1))
 
 
 def _event(row: asyncpg.Record) -> StreamEvent:

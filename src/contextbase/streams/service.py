@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from datetime import timedelta
+from itertools import chain
 from typing import Final
 
 import asyncpg
@@ -12,7 +13,7 @@ from contextbase.db.database import Connection, Database
 from contextbase.errors import CursorOutdated, NotFound, TooLarge
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.bodies import LARGEST_PAYLOAD_BYTES, BodyContent, EventBodies
-from contextbase.streams.event_window import EventWindow, page_of_events
+from contextbase.streams.event_window import EventWindow, StreamNews, page_of_events
 from contextbase.streams.model import START, NewEvent, Position, Scope, ScopeKind, StreamHead, StreamPage
 from contextbase.streams.notifier import Notifier
 from contextbase.streams.repository import StreamRepository, encoded
@@ -42,9 +43,8 @@ class StreamService(WindowOwner[EventWindow]):
         self._bodies = bodies
         self._notifier = notifier
         self._retention = retention
-        self._windows = SharedWindows(
-            lambda scope: EventWindow(scope=scope, database=database, repository=repository, notifier=notifier)
-        )
+        news = StreamNews(database, repository)
+        self._windows = SharedWindows(lambda scope: EventWindow(scope=scope, news=news, notifier=notifier))
 
     async def prepared(self, *events: NewEvent) -> list[NewEvent]:
         """Events as `append` takes them: checked, with large payloads stored as blobs. Do this before the transaction,
@@ -54,13 +54,19 @@ class StreamService(WindowOwner[EventWindow]):
     async def append(self, connection: Connection, scope: Scope, events: Sequence[NewEvent]) -> list[int]:
         """Number and store events in the caller's transaction, which others who append to the scope wait for. Call
         `hint` once it has ended. A payload over 8 KiB must be `prepared`: else `TooLarge`."""
-        for event in events:
+        return (await self.append_to_all(connection, {scope: events}))[scope]
+
+    async def append_to_all(
+        self, connection: Connection, events_of: Mapping[Scope, Sequence[NewEvent]]
+    ) -> dict[Scope, list[int]]:
+        """As `append`, to several streams with few statements."""
+        for event in chain.from_iterable(events_of.values()):
             if event.body is None and len(encoded(event.payload).encode()) > LARGEST_PAYLOAD_BYTES:
                 raise TooLarge(
                     f"The payload of the event '{event.kind}' has more than {LARGEST_PAYLOAD_BYTES} bytes of JSON; "
                     "prepare the event before the transaction, so that its body is stored as a blob."
                 )
-        return await self._repository.append(connection, scope, events)
+        return await self._repository.append_to_all(connection, events_of)
 
     def hint(self, scope: Scope) -> None:
         """Wake the readers of a scope."""

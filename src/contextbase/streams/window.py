@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from contextbase.db.database import Connection, Database
 from contextbase.errors import ContextbaseError, NotFound
 from contextbase.streams.model import Scope
 from contextbase.streams.notifier import Notifier
@@ -24,9 +23,8 @@ TICK_SECONDS: Final = 1.0
 class Window(ABC):
     """Follows a scope while `run` runs: looks at every hint, and every second without one."""
 
-    def __init__(self, *, scope: Scope, database: Database, notifier: Notifier) -> None:
+    def __init__(self, *, scope: Scope, notifier: Notifier) -> None:
         self._scope = scope
-        self._database = database
         self._notifier = notifier
         self._hinted = asyncio.Event()
         self._moved = asyncio.Event()
@@ -35,7 +33,7 @@ class Window(ABC):
         self._gone: NotFound | None = None
 
     @abstractmethod
-    async def _advance(self, connection: Connection) -> bool:
+    async def _advance(self) -> bool:
         """Take in what is new and `wake`; True when there is more of it. Raises `NotFound` once the scope is gone."""
 
     async def moved(self) -> None:
@@ -72,7 +70,7 @@ class Window(ABC):
             while self._gone is None:
                 self._hinted.clear()
                 try:
-                    while await self._looked():
+                    while await self._advance():
                         pass
                 except NotFound as error:
                     self._gone = error
@@ -84,10 +82,6 @@ class Window(ABC):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL_SECONDS):
                         await self._hinted.wait()
-
-    async def _looked(self) -> bool:
-        async with self._database.connection() as connection:
-            return await self._advance(connection)
 
 
 AnyWindow = TypeVar("AnyWindow", bound=Window)

@@ -1,7 +1,8 @@
 """Events of executors: stored once, in order, with the rows that are made of them."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
@@ -10,8 +11,11 @@ import asyncpg
 import pytest
 from tests.support.session_world import SessionWorld
 
+from contextbase.conversation.log import ConversationLog, LoggedEvent
 from contextbase.conversation.model import SessionEvent
 from contextbase.conversation.projection import replay
+from contextbase.conversation.repository import ConversationRepository
+from contextbase.db.database import Connection, Database
 from contextbase.errors import LeaseLost
 from contextbase.sessions.lifecycle import SessionLifecycle
 from contextbase.sessions.model import AgentRun, AgentSession, RunId
@@ -93,8 +97,8 @@ async def test_rows_are_what_the_stored_events_give(world: SessionWorld) -> None
     await world.log.append(run.id, again.attempt, [event(1), event(2, "run.finished", outcome="failed")])
     rows = replay(await placed(world, session))
     async with world.database.connection() as connection:
-        messages = await world.log.conversation.messages(connection, session.id, limit=1000)
-        tools = await world.log.conversation.tools(connection, session.id, run.id, limit=1000)
+        messages = await ConversationRepository().messages(connection, session.id, limit=1000)
+        tools = await ConversationRepository().tools(connection, session.id, run.id, limit=1000)
     assert messages == sorted(rows.messages.values(), key=lambda one: one.position)
     assert tools == sorted(rows.tools.values(), key=lambda one: one.position)
     assert len(messages) > 2
@@ -124,6 +128,54 @@ async def test_a_late_attempt_and_an_ended_run_write_nothing(world: SessionWorld
     with pytest.raises(LeaseLost):
         await world.log.append(run.id, 2, [event(1)])
     assert "message.delta" not in [one.kind for one in await world.events(session)]
+
+
+async def test_agents_that_speak_at_once_are_each_told_what_was_stored_of_theirs(
+    world: SessionWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In few transactions; one that comes too late spoils nothing."""
+    spoken = [await running(world) for _ in range(8)]
+    transactions = 0
+    begin = Database.transaction
+
+    def counted(database: Database) -> AbstractAsyncContextManager[Connection]:
+        nonlocal transactions
+        transactions += 1
+        return begin(database)
+
+    monkeypatch.setattr(Database, "transaction", counted)
+    late = spoken[3][1]
+    said = [world.log.append(run.id, 2 if run is late else 1, [event(1), event(2)]) for _, run in spoken]
+    appended = await asyncio.gather(*said, return_exceptions=True)
+    assert transactions <= 2
+    for (session, run), told in zip(spoken, appended, strict=True):
+        if run is late:
+            assert isinstance(told, LeaseLost)
+        else:
+            assert not isinstance(told, BaseException)
+            assert [one.n for one in told.stored] == [1, 2]
+            assert await texts(world, session) == [("user", "Go."), ("assistant", "1 2 ")]
+    assert await world.log.last(late.id, 1) == 0
+
+
+async def test_a_batch_that_cannot_be_stored_fails_alone(world: SessionWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad = await running(world), await running(world)
+    append = ConversationLog.append_to_all
+
+    async def refusing(
+        log: ConversationLog, connection: Connection, events_of: Mapping[UUID, Sequence[LoggedEvent]]
+    ) -> dict[UUID, list[int]]:
+        if bad[0].id in events_of:
+            raise asyncpg.DataError
+        return await append(log, connection, events_of)
+
+    monkeypatch.setattr(ConversationLog, "append_to_all", refusing)
+    said = [world.log.append(run.id, 1, [event(1)]) for _, run in (good, bad)]
+    [stored, refused] = await asyncio.gather(*said, return_exceptions=True)
+    assert not isinstance(stored, BaseException)
+    assert isinstance(refused, asyncpg.DataError)
+    assert await texts(world, good[0]) == [("user", "Go."), ("assistant", "1 ")]
+    assert await texts(world, bad[0]) == [("user", "Go.")]
 
 
 async def test_what_is_not_an_event_is_told_and_its_number_not_asked_for_again(world: SessionWorld) -> None:
