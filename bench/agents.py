@@ -4,7 +4,8 @@
 
 `first_token_added_ms`: from the message to the first word of each agent program in a warm session, less what the bare
 program takes with the same model; done in turns. `event_lag_p99_ms`: from the moment an agent says something to the
-moment a reader has it, with all sessions streaming at once. `replay_10k_events_ms`: the history of a run that has so
+moment a reader has it, while all sessions stream at once; `starting_event_lag_p99_ms`: while some of them are still
+being started. `replay_10k_events_ms`: the history of a run that has so
 many events.
 `resume_after_restart_ms`: from a server that is ready again after a kill to the next word of a run that went on
 meanwhile. `rewind_ms`: a conversation back to an earlier message, with its files.
@@ -24,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--sessions", type=int, default=100, help="that stream at once")
-    parser.add_argument("--words", type=int, default=60, help="that each of them says")
+    parser.add_argument("--words", type=int, default=200, help="that each of them says, four a second")
     parser.add_argument("--events", type=int, default=10_000, help="of the run that is replayed")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

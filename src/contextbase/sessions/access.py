@@ -47,7 +47,7 @@ class SessionAccess:
         now, key = self.clock.now(), (caller.principal.id, session_id)
         noted_at = self._noted.get(key)
         is_noted = noted_at is not None and now - noted_at < _NOTED_FOR
-        async with self.database.transaction() as connection:
+        async with self.database.connection() if is_noted else self.database.transaction() as connection:
             try:
                 await self._opened(connection, caller, SessionId(session_id), is_noted=is_noted)
             except (NotFound, Forbidden):
