@@ -26,7 +26,7 @@ run: setup ## start the server with its embedded database; DATA=folder PORT=numb
 test: setup ## install what the tests need and run them all; PYTEST_ARGS=... to pick
 	@sh scripts/system-packages.sh
 	@$(BIN)/python scripts/build_web.py --packages
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 check: setup ## lint, types, import contracts, names, generated code, docs
 	$(BIN)/ruff check .

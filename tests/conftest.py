@@ -39,6 +39,8 @@ settings.load_profile("contextbase")
 _TEMPLATE = "contextbase_template"
 _LONGEST_NAME = 60_000  # bytes of a variable: Linux takes 128 KB
 _SOURCE = Path(__file__).parents[1] / "src"
+_TESTS = Path(__file__).parent
+_SLOWEST_FIRST = ("e2e/web", "e2e/test_openapi", "e2e/test_benchmarks", "e2e", "contracts", "property", "integration")
 
 # Many containers say PYTHONDONTWRITEBYTECODE. Then every test process would rewrite every assert again at its start.
 sys.dont_write_bytecode = False
@@ -54,7 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse two tests of one name: xdist would run one of them."""
+    """Slow tests first, so that no process waits for another's at the end. Refuse two tests of one name: xdist would
+    run one of them."""
+    items.sort(key=_place_in_line)
     names = Counter(item.nodeid for item in items)
     doubles = [name for name, number in names.items() if number > 1]
     if doubles:
@@ -62,6 +66,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if lengthy := [name for name in names if len(name) > _LONGEST_NAME]:
         # pytest puts the name into the environment, and no program starts with one of megabytes.
         raise pytest.UsageError(f"Give the parameters of {lengthy[0][:200]} ids of their own: the name is too long.")
+
+
+def _place_in_line(item: pytest.Item) -> int:
+    """Files stay together, and tests of a file in their order."""
+    path = item.path.relative_to(_TESTS).as_posix()
+    return next(place for place, folder in enumerate((*_SLOWEST_FIRST, "")) if path.startswith(folder))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
