@@ -33,16 +33,12 @@ WHERE s.node = $1 AND s.removed_at IS NULL
 ORDER BY s.id
 
 -- name: sandboxes_without_leave
--- Of people who were disabled, or have no role in the project any more.
+-- Of people who were disabled, or have no role in the project any more, and of agents that they made.
 SELECT s.id, s.driver
 FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id
-JOIN users u ON u.principal_id = w.principal_id JOIN principals p ON p.id = u.principal_id AND NOT p.is_owner
-WHERE s.node = $1 AND s.removed_at IS NULL
-  AND (u.disabled_at IS NOT NULL
-       OR NOT EXISTS (SELECT FROM user_role_bindings b
-                      WHERE b.principal_id = u.principal_id
-                        AND (b.role = 'platform_admin'
-                             OR (b.scope_kind = 'project' AND b.scope_id = w.project_id::text))))
+JOIN principals p ON p.id = w.principal_id AND NOT p.is_owner
+JOIN users u ON u.principal_id = coalesce(p.made_by, p.id)
+WHERE s.node = $1 AND s.removed_at IS NULL AND NOT may_work_in(u.principal_id, w.project_id)
 ORDER BY s.id
 
 -- name: see_sandbox

@@ -155,6 +155,11 @@ class Grant:
             raise Forbidden(f"Your {self.source} is limited to {below}, and so are the tokens it makes.")
 
     @property
+    def person(self) -> PrincipalId | None:
+        """Whose roles it depends on; None: nobody's."""
+        return None if self.rights is None else self.rights.person
+
+    @property
     def _allowed(self) -> str:
         return ", ".join(sorted(self.actions)) or "nothing"
 
@@ -165,6 +170,11 @@ class PersonAccount:
 
     rights: Rights
     is_disabled: bool
+
+    def may_work_in(self, project_id: ProjectId | None) -> bool:
+        """Whether the person is there, with a role in the project; None: in all of them."""
+        has_role = self.rights.is_platform_admin or project_id in self.rights.projects
+        return has_role and not self.is_disabled
 
 
 _OF_TOKENS: Final = frozenset({GrantSource.TOKEN, GrantSource.LOGIN})
@@ -184,6 +194,7 @@ class Token:
     expires_at: datetime
     revoked_at: datetime | None = None
     account: PersonAccount | None = None  # of the person it belongs to; None: of nobody who has roles
+    maker: PersonAccount | None = None  # of the person who made the agent it belongs to, and answers for it
     grant: Grant = field(init=False, compare=False, repr=False)  # made once, for the many requests that send the token
 
     def __post_init__(self) -> None:

@@ -1,6 +1,20 @@
 -- name: insert_principal
 -- Make a principal, unless it exists: then nothing happens, also when somebody else is making it this very moment.
-INSERT INTO principals (id, kind, name, is_owner) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+INSERT INTO principals (id, kind, name, is_owner, made_by) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+
+-- name: adopt_principal
+-- If the person who made it may not work in the project $3 any more, $2 answers for it from now on (NULL: the owner). What
+-- the other one may still have, its tokens, is revoked.
+WITH adopted AS (
+    UPDATE principals SET made_by = $2
+    WHERE id = $1 AND made_by IS NOT NULL AND NOT may_work_in(made_by, $3)
+    RETURNING id
+)
+UPDATE tokens SET revoked_at = clock_timestamp()
+FROM adopted WHERE tokens.principal_id = adopted.id AND tokens.revoked_at IS NULL
+
+-- name: has_maker
+SELECT EXISTS (SELECT FROM principals WHERE id = $1 AND made_by IS NOT NULL)
 
 -- name: principal_by_name
 SELECT id, kind, name, is_owner FROM principals WHERE kind = $1 AND name = $2
@@ -13,7 +27,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- The tokens that secrets belong to, with their principals; expired and revoked ones too, so that the answer can say so.
 SELECT t.secret_hash, t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
        p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner,
-       u.principal_id IS NOT NULL AS is_person
+       u.principal_id IS NOT NULL AS is_person, p.made_by
 FROM tokens t JOIN principals p ON p.id = t.principal_id LEFT JOIN users u ON u.principal_id = p.id AND NOT p.is_owner
 WHERE t.secret_hash = ANY ($1::bytea[])
 
@@ -47,7 +61,7 @@ LIMIT $2
 
 -- name: token_by_id
 SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
-       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner, p.made_by
 FROM tokens t JOIN principals p ON p.id = t.principal_id
 WHERE t.id = $1
 

@@ -1,6 +1,6 @@
 """Principals and tokens in PostgreSQL."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -22,16 +22,32 @@ _SQL: Final = load_queries("contextbase.identity")
 
 class IdentityRepository:
     async def ensure_principal(
-        self, connection: Connection, kind: PrincipalKind, name: str, *, is_owner: bool = False
+        self,
+        connection: Connection,
+        kind: PrincipalKind,
+        name: str,
+        *,
+        is_owner: bool = False,
+        made_by: PrincipalId | None = None,
     ) -> Principal:
-        """The principal of that kind and name, made if it is new."""
+        """The principal of that kind and name, made if it is new. `made_by`: the person who answers for it then."""
         found = await self.find_principal(connection, kind, name)
         if found is None:
-            await connection.execute(_SQL.insert_principal, new_uuid(), str(kind), name, is_owner)
+            await connection.execute(_SQL.insert_principal, new_uuid(), str(kind), name, is_owner, made_by)
             found = await self.find_principal(connection, kind, name)
         if found is None:
             raise NotFound(f"The {kind} {name} was removed at the same time; try again.")
         return found
+
+    async def adopt(
+        self, connection: Connection, principal_id: PrincipalId, person: PrincipalId | None, project: ProjectId | None
+    ) -> None:
+        """Let a person answer for a principal whose maker has left; None: the owner. Older tokens of it are revoked."""
+        await connection.execute(_SQL.adopt_principal, principal_id, person, project)
+
+    async def has_maker(self, connection: Connection, principal_id: PrincipalId) -> bool:
+        """Whether a person answers for it."""
+        return bool(await connection.fetchval(_SQL.has_maker, principal_id))
 
     async def find_principal(self, connection: Connection, kind: PrincipalKind, name: str) -> Principal | None:
         row = await connection.fetchrow(_SQL.principal_by_name, str(kind), name)
@@ -58,8 +74,9 @@ class IdentityRepository:
     async def tokens_by_secret(self, connection: Connection, hashes: Collection[bytes]) -> dict[bytes, Token]:
         rows = await connection.fetch(_SQL.tokens_by_secret, list(hashes))
         people = {PrincipalId(row["principal_id"]) for row in rows if row["is_person"]}
+        people |= {PrincipalId(row["made_by"]) for row in rows if row["made_by"] is not None}
         accounts = await self.accounts(connection, people) if people else {}
-        return {row["secret_hash"]: _token(row, accounts.get(row["principal_id"])) for row in rows}
+        return {row["secret_hash"]: _token_of(row, accounts) for row in rows}
 
     async def accounts(
         self, connection: Connection, principal_ids: Collection[PrincipalId]
@@ -99,11 +116,11 @@ class IdentityRepository:
         return None if row is None else _token(row)
 
     async def token_with_account(self, connection: Connection, token_id: TokenId) -> Token | None:
-        token = await self.token(connection, token_id)
-        if token is None:
+        row = await connection.fetchrow(_SQL.token_by_id, token_id)
+        if row is None:
             return None
-        accounts = await self.accounts(connection, {token.principal.id})
-        return replace(token, account=accounts.get(token.principal.id))
+        people = {PrincipalId(each) for each in (row["principal_id"], row["made_by"]) if each is not None}
+        return _token_of(row, await self.accounts(connection, people))
 
     async def revoke(self, connection: Connection, token_id: TokenId, at: datetime) -> bool:
         """Whether it was this call that revoked it."""
@@ -122,6 +139,11 @@ def _account(row: asyncpg.Record) -> PersonAccount:
         person=PrincipalId(row["principal_id"]), slug=row["slug"], bindings=bindings, department=row["department"]
     )
     return PersonAccount(rights=rights, is_disabled=row["is_disabled"])
+
+
+def _token_of(row: asyncpg.Record, accounts: Mapping[PrincipalId, PersonAccount]) -> Token:
+    """With the accounts that it depends on: of the person whose it is, or of the one who made the agent."""
+    return replace(_token(row, accounts.get(row["principal_id"])), maker=accounts.get(row["made_by"]))
 
 
 def _token(row: asyncpg.Record, account: PersonAccount | None = None) -> Token:

@@ -84,6 +84,10 @@ class IdentityService:
         if token.expires_at <= self._clock.now():
             raise Unauthenticated("The token has expired; make a new one with `contextbase token create`.")
         _check_enabled(token.account)
+        if token.maker is not None and not token.maker.may_work_in(token.project_id):
+            raise Unauthenticated(
+                "Whoever made this token's agent may not work here any more; ask an administrator for a new token."
+            )
         return Caller.with_token(token, source, origin=origin, trace_id=trace_id)
 
     async def current(self, caller: Caller) -> Caller:
@@ -143,8 +147,9 @@ class IdentityService:
             if request.project_id and not await self._repository.project_exists(connection, request.project_id):
                 raise NotFound(f"There is no project {request.project_id}.")
             principal = await self._repository.ensure_principal(
-                connection, request.principal_kind, request.principal_name
+                connection, request.principal_kind, request.principal_name, made_by=caller.grant.person
             )
+            await self._repository.adopt(connection, principal.id, caller.grant.person, request.project_id)
             if not is_own and not caller.administers_all and await self._repository.is_person(connection, principal.id):
                 raise Forbidden("Only an administrator of the platform makes tokens for another person.")
             token, secret = await self._insert(connection, principal, request, now=now, expires_at=expires_at)

@@ -120,10 +120,11 @@ SET runtime_version = coalesce($3, runtime_version), image = coalesce($4, image)
 WHERE id = $1 AND attempt = $2
 
 -- name: sessions_without_leave
--- Those at work for people who are disabled, or have no role left in the session's project or to use its app.
+-- Those at work for people who are disabled, or have no role left in the session's project or to use its app; and for
+-- agents that those people made.
 SELECT s.id FROM agent_sessions s
-JOIN users u ON u.principal_id = s.owner_id
-JOIN principals p ON p.id = u.principal_id AND NOT p.is_owner
+JOIN principals p ON p.id = s.owner_id AND NOT p.is_owner
+JOIN users u ON u.principal_id = coalesce(p.made_by, p.id)
 LEFT JOIN app_sessions t ON t.session_id = s.id
 LEFT JOIN apps a ON a.id = t.app_id
 WHERE s.state <> 'deleted'

@@ -34,22 +34,28 @@ class Agents:
         caller.require(Action.ADMIN, project_id)
         if caller.grant.path_prefix is not None:
             raise Forbidden(f"This {caller.grant.source} is for one folder; it cannot act for another agent.")
-        principal = await self._principal(agent, make=make)
+        principal = await self._principal(caller, project_id, agent, make=make)
         grant = caller.grant.narrowed(_ACTIONS, project_id)  # 'admin' alone neither reads nor writes files
         return replace(caller.working_as(principal), grant=grant)
 
-    async def _principal(self, text: str, *, make: bool) -> Principal:
+    async def _principal(self, caller: Caller, project_id: ProjectId | None, text: str, *, make: bool) -> Principal:
         name = PrincipalName.parse(text)
         if name.kind not in (None, PrincipalKind.AGENT):
             raise InvalidInput(f"{text} is not an agent. Only agents' workspaces can be managed by others.")
         if (known := self._known.get(name.name)) is not None:
             return known
-        async with self._database.connection() as connection:
+        person = caller.grant.person
+        async with self._database.transaction() as connection:
             found = await self._repository.find_principal(connection, PrincipalKind.AGENT, name.name)
             if found is None and make:
-                found = await self._repository.ensure_principal(connection, PrincipalKind.AGENT, name.name)
-        if found is None:
-            raise NotFound(f"There is no agent {name.name}.")
+                found = await self._repository.ensure_principal(
+                    connection, PrincipalKind.AGENT, name.name, made_by=person
+                )
+            if found is None:
+                raise NotFound(f"There is no agent {name.name}.")
+            if await self._repository.has_maker(connection, found.id):  # who may leave
+                await self._repository.adopt(connection, found.id, person, project_id)
+                return found
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[name.name] = found

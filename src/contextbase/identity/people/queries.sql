@@ -1,4 +1,6 @@
 -- name: insert_person
+-- Whoever has an account answers for themselves.
+WITH answering AS (UPDATE principals SET made_by = NULL WHERE id = $1 AND made_by IS NOT NULL)
 INSERT INTO users (principal_id, login_name, display_name, email, department, is_service)
 VALUES ($1, $2, $3, $4, $5, $6)
 
