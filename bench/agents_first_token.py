@@ -25,6 +25,7 @@ __all__ = ["measure_first_token"]
 _PROGRAMS: Final = ("claude", "codex", "opencode")
 _HELLO: Final = script({"text": "Hello."})
 _WRITE: Final = script({"tool": "write", "input": {"path": "plan.md", "content": "# Plan\n"}}, {"text": "Done."})
+_KEEP_SECONDS: Final = 600.0
 _SPOKEN: Final = ("message.delta", "message.done")
 
 
@@ -101,6 +102,7 @@ class _BareProgram:
             prompt=_HELLO,
             model=default_model(self._adapter.name) or "claude-sonnet-4-5",
             resume=self._resume,
+            keep_seconds=_KEEP_SECONDS,  # as ours: both are measured warm
         )
         self._first, self._began = None, time.perf_counter()
         end = await self._adapter.run(turn, self._place, self, asyncio.Event())

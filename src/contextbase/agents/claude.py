@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from contextbase.agents.carried_mcp import CarriedMcp
 from contextbase.agents.claude_events import ClaudeTranslator
 from contextbase.agents.edit_diff import edit_diff
 from contextbase.agents.instructions import place_instructions
+from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import (
     AgentPackage,
@@ -33,6 +35,8 @@ __all__ = ["ClaudeAdapter"]
 _INSIDE: Final = ("claude_agent_sdk/_bundled/claude", "node_modules/.bin/claude")
 _SETTINGS: Final = json.dumps({"cleanupPeriodDays": 36_500})  # it would remove old transcripts, and with them sessions
 _MODES: Final = {"plan": "plan"}
+_AWAKE: Final = "ours-awake"
+_GREETED: Final = "greeted"
 _OWN_MODES: Final = ("acceptEdits", "plan")
 
 
@@ -77,12 +81,24 @@ class ClaudeAdapter:
         program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         if program is None:
             return missing("Claude Code", turn)
-        environment = {**self._environment(place), **_model_variables(turn), **turn.environment}
-        servers = place.home / ".claude-mcp.json"
-        await asyncio.to_thread(_write_servers, servers, turn, place)
-        line = [str(program), *_arguments(turn, place, servers)]
-        async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
-            return await _Conversation(turn, place, process, sink, canceled).finished()
+        servers, memory = place.home / ".claude-mcp.json", place.agent_data / self.paths.folder
+        start = ProgramStart(
+            program=program,
+            arguments=tuple(_arguments(turn, place, servers)),
+            cwd=place.workspace,
+            environment={**self._environment(place), **_model_variables(turn), **turn.environment},
+            told=await asyncio.to_thread(_write_servers, servers, turn, place),
+            resuming=("--resume", turn.resume) if turn.resume else (),
+            memory=memory,
+            remembers=self.paths.state,
+            answers=partial(_answers, turn),
+        )
+        async with place.programs.program(start, conversation=turn.resume, seconds=turn.keep_seconds) as loan:
+            conversation = _Conversation(turn, place, loan.program, sink, canceled)
+            end = await conversation.finished()
+            if end.outcome is TurnOutcome.COMPLETED and conversation.last_message and not conversation.owes_answers:
+                loan.keep(end.sdk_session_id, last_line=(conversation.last_message,))
+            return end
 
     def _environment(self, place: AgentPlace) -> Mapping[str, str]:
         return {
@@ -94,6 +110,7 @@ class ClaudeAdapter:
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1",
             "CLAUDE_CODE_ENABLE_TASKS": "0",
+            "CLAUDE_CODE_EAGER_FLUSH": "1",  # the transcript is whole when the turn ends, not when the program does
             "ENABLE_TOOL_SEARCH": "false",  # every tool is offered from the start: not every model can search for them
         }
 
@@ -103,8 +120,8 @@ def _model_variables(turn: AgentTurn) -> Mapping[str, str]:
     return {"ANTHROPIC_SMALL_FAST_MODEL": small, "ANTHROPIC_DEFAULT_HAIKU_MODEL": small}
 
 
-def _write_servers(file: Path, turn: AgentTurn, place: AgentPlace) -> None:
-    """In a file: variables of a server may be secrets, and arguments are seen by every process."""
+def _write_servers(file: Path, turn: AgentTurn, place: AgentPlace) -> str:
+    """In a file: variables of a server may be secrets, and arguments are seen by every process. Returns its text."""
     servers = {}
     for server in turn.servers:
         if server.command:
@@ -117,7 +134,9 @@ def _write_servers(file: Path, turn: AgentTurn, place: AgentPlace) -> None:
             servers[server.name] = {"type": "http", "url": f"{place.mcp_url}{server.path}"}
     file.unlink(missing_ok=True)
     file.touch(mode=0o600)
-    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    text = json.dumps({"mcpServers": servers})
+    file.write_text(text, encoding="utf-8")
+    return text
 
 
 def _arguments(turn: AgentTurn, place: AgentPlace, servers: Path) -> list[str]:
@@ -130,7 +149,6 @@ def _arguments(turn: AgentTurn, place: AgentPlace, servers: Path) -> list[str]:
         *("--strict-mcp-config", "--mcp-config", str(servers)),
         *("--model", turn.model),
         *(("--append-system-prompt", system) if system else ()),
-        *(("--resume", turn.resume) if turn.resume else ()),
         *_options(turn.options),
     ]
 
@@ -160,6 +178,20 @@ def _content(turn: AgentTurn, workspace: Path) -> str | list[dict[str, Any]]:
     return [{"type": "text", "text": turn.message}, *blocks] if blocks else turn.message
 
 
+async def _answers(turn: AgentTurn, program: AgentProgram) -> bool:
+    """It is told the mode that it is in. Not if it asks for something meanwhile: nobody answers yet."""
+    request = {"subtype": "set_permission_mode", "mode": _mode(turn)}
+    question = {"type": "control_request", "request_id": _AWAKE, "request": request}
+    asks: list[Mapping[str, Any]] = []
+
+    def is_answer(line: Mapping[str, Any]) -> bool:
+        if line.get("type") == "control_request":
+            asks.append(line)
+        return (line.get("response") or {}).get("request_id") == _AWAKE
+
+    return await program.answered(question, is_answer) and not asks
+
+
 class _Conversation:
     def __init__(
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
@@ -172,12 +204,16 @@ class _Conversation:
         self._canceled = canceled
         self._translator = ClaudeTranslator(turn.key)
         self._asking: set[asyncio.Task[None]] = set()
+        self.last_message: str | None = None  # of the agent, by its name in the transcript
+        self.owes_answers = False  # it waits for something that nobody tells it any more
         self._has_told_start = False
         self._steered: set[str] = set()  # messages that it has not read yet
         self._own_tools = CarriedMcp(f"{place.mcp_url}/mcp")
 
     async def finished(self) -> TurnEnd:
-        await self._request("initialize", {"hooks": None})
+        if _GREETED not in self._process.known:
+            self._process.known[_GREETED] = "yes"
+            await self._request("initialize", {"hooks": None})
         message = {"role": "user", "content": await asyncio.to_thread(_content, self._turn, self._place.workspace)}
         await self._process.say({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
         try:
@@ -185,6 +221,7 @@ class _Conversation:
                 await worked(self._read(), self._canceled, lambda: self._request("interrupt", {}))
             return await self._end()
         finally:
+            self.owes_answers = bool(self._asking)
             for task in self._asking:
                 task.cancel()
             await asyncio.gather(*self._asking, return_exceptions=True)
@@ -197,6 +234,8 @@ class _Conversation:
             if line.get("isReplay"):
                 await self._replayed(str(line.get("uuid")))
                 continue
+            if line.get("type") == "assistant" and not line.get("parent_tool_use_id"):
+                self.last_message = str(line.get("uuid"))
             for kind, data in self._translator.events(line):
                 await self._sink.emit(kind, data)
             if self._translator.session_id is not None and not self._has_told_start:

@@ -6,14 +6,14 @@ import json
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.attachments import is_image, is_shown
+from contextbase.agents.codex_configuration import GATEWAY_KEY, codex_configuration, write_configuration
 from contextbase.agents.codex_events import CodexTranslator
 from contextbase.agents.instructions import place_instructions
-from contextbase.agents.mcp_servers import OWN_SERVER
+from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.model import (
     AgentPackage,
     AgentPaths,
@@ -45,7 +45,8 @@ _INSIDE: Final = (
     f"node_modules/@openai/codex-linux-arm64/{_TARGET}",
     "node_modules/.bin/codex",
 )
-_KEY: Final = "CODEX_GATEWAY_KEY"
+_AWAKE: Final = "awake"
+_VERSION: Final = "version"  # of a program that was greeted
 _APPROVALS: Final = {
     "item/commandExecution/requestApproval": "commands",
     "item/fileChange/requestApproval": "file changes",
@@ -107,75 +108,42 @@ class CodexAdapter:
         program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
         if program is None:
             return missing("Codex", turn)
-        await asyncio.to_thread(_write_configuration, place.agent_data / self.paths.folder, turn, place)
-        environment = {**self._environment(place), **turn.environment}
-        line = [str(program), "app-server"]
-        async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
-            return await _Conversation(turn, place, process, sink, canceled).finished()
+        memory = place.agent_data / self.paths.folder
+        configuration = codex_configuration(turn, place)
+        await asyncio.to_thread(write_configuration, memory, place, configuration)
+        start = ProgramStart(
+            program=program,
+            arguments=("app-server",),
+            cwd=place.workspace,
+            environment={**self._environment(place), **turn.environment},
+            told=json.dumps([configuration, turn.profile, _instructions(turn, place)]),
+            memory=memory,
+            remembers=self.paths.state,
+            answers=_answers,
+        )
+        async with place.programs.program(start, conversation=turn.resume, seconds=turn.keep_seconds) as loan:
+            conversation = _Conversation(turn, place, loan.program, sink, canceled)
+            end = await conversation.finished()
+            if end.outcome is TurnOutcome.COMPLETED and not conversation.owes_answers:
+                loan.keep(end.sdk_session_id, last_line=("task_complete", str(conversation.turn_id)))
+            return end
 
     def _environment(self, place: AgentPlace) -> Mapping[str, str]:
         return {
             **place.environment,
-            _KEY: "the-gateway-has-it",
+            GATEWAY_KEY: "the-gateway-has-it",
             "CODEX_HOME": str(place.agent_data / self.paths.folder),
             "CODEX_SQLITE_HOME": str(place.home / ".codex-databases"),  # made again from the sessions' files
         }
 
 
-def _write_configuration(folder: Path, turn: AgentTurn, place: AgentPlace) -> None:
-    """Strings of JSON are strings of TOML."""
-    provider = {
-        "name": "contextbase",
-        "base_url": f"{place.model_url}/v1",
-        "wire_api": "responses",
-        "env_key": _KEY,
-        "requires_openai_auth": False,
-        "supports_websockets": False,
-        "stream_idle_timeout_ms": 900_000,  # longer than a connection waits for a server
-    }
-    tables: dict[str, Mapping[str, Any]] = {
-        "tools.update_plan": {"enabled": True},
-        "analytics": {"enabled": False},
-        "feedback": {"enabled": False},
-        "features": {
-            "apps": False,
-            "plugins": False,
-            "hooks": False,
-            "enable_request_compression": False,
-            "default_mode_request_user_input": True,
-        },
-        "skills": {"include_instructions": False},
-        f"projects.{json.dumps(str(place.workspace))}": {"trust_level": "untrusted"},
-        "model_providers.contextbase": provider,
-    }
-    for server in turn.servers:
-        about: dict[str, Any] = {"tool_timeout_sec": 600}
-        if server.name == OWN_SERVER or turn.profile != "ask":  # nobody can be asked about the others
-            about["default_tools_approval_mode"] = "approve"
-        if server.command:
-            [command, *arguments] = server.command
-            about |= {"command": command, "args": arguments}
-        else:
-            about["url"] = f"{place.mcp_url}{server.path}"
-        tables[f"mcp_servers.{server.name}"] = about
-        if server.environment:
-            tables[f"mcp_servers.{server.name}.env"] = dict(server.environment)
-    top = {
-        "model": turn.model,
-        "model_provider": "contextbase",
-        "check_for_update_on_startup": False,
-        "suppress_unstable_features_warning": True,
-        "project_doc_max_bytes": 0,  # the place's instructions are given to it by us
-    }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in top.items()]
-    for table, values in tables.items():
-        lines += [f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items())]
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / "config.toml.new"
-    draft.unlink(missing_ok=True)
-    draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    draft.replace(folder / "config.toml")
-    (place.home / ".codex-databases").mkdir(parents=True, exist_ok=True)
+def _instructions(turn: AgentTurn, place: AgentPlace) -> str:
+    return "\n\n".join(filter(None, (turn.system_prompt, place_instructions(place.workspace))))
+
+
+async def _answers(program: AgentProgram) -> bool:
+    question = {"id": _AWAKE, "method": "thread/loaded/list", "params": {}}
+    return await program.answered(question, lambda line: line.get("id") == _AWAKE)
 
 
 class _Refused(Exception):
@@ -200,7 +168,7 @@ class _Conversation:
         self._numbers = itertools.count(1)
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._asking: set[asyncio.Task[None]] = set()
-        self._version = ""
+        self.owes_answers = False  # it waits for something that nobody tells it any more
         self._has_begun = asyncio.Event()
 
     async def finished(self) -> TurnEnd:
@@ -212,24 +180,48 @@ class _Conversation:
         except _Refused as refused:
             return failed("agent_error", str(refused), self._translator.thread_id or self._turn.resume)
         finally:
+            self.owes_answers = bool(self._asking)
             for task in self._asking:
                 task.cancel()
             await asyncio.gather(*self._asking, return_exceptions=True)
         return await self._end()
 
+    @property
+    def turn_id(self) -> str | None:
+        """As it names the turn."""
+        return self._translator.turn_id
+
     async def _start(self) -> None:
+        if _VERSION not in self._process.known:
+            await self._greet()
+            self._translator.thread_id = await self._open_thread()
+        else:  # it has slept, with this conversation open
+            self._translator.thread_id = self._turn.resume
+        thread_id = str(self._translator.thread_id)
+        status = {
+            "state": "running",
+            "provider": CodexAdapter.name,
+            "sdk_session_id": thread_id,
+            "cli_version": self._process.known[_VERSION],
+        }
+        await self._sink.emit("run.status", status)
+        await self._request("turn/start", self._turn_values(thread_id))
+        self._has_begun.set()
+
+    async def _greet(self) -> None:
         client = {"name": "contextbase", "title": "contextbase", "version": "1"}
         about = await self._request("initialize", {"clientInfo": client, "capabilities": {"experimentalApi": True}})
-        self._version = str(about.get("userAgent", "")).partition("/")[2].partition(" ")[0]
+        self._process.known[_VERSION] = str(about.get("userAgent", "")).partition("/")[2].partition(" ")[0]
         await self._process.say({"method": "initialized"})
-        system = "\n\n".join(filter(None, (self._turn.system_prompt, place_instructions(self._place.workspace))))
+
+    async def _open_thread(self) -> str:
         values: dict[str, Any] = {
             "cwd": str(self._place.workspace),
             "model": self._turn.model,
             "modelProvider": "contextbase",
             "approvalPolicy": "untrusted",
             "sandbox": "danger-full-access",
-            "developerInstructions": system or None,
+            "developerInstructions": _instructions(self._turn, self._place) or None,
         }
         if self._turn.resume:
             resumed = {"threadId": self._turn.resume, "excludeTurns": True}
@@ -239,16 +231,7 @@ class _Conversation:
                 raise _Forgotten(str(refused)) from None
         else:
             started = await self._request("thread/start", values)
-        thread_id = self._translator.thread_id = str((started.get("thread") or {}).get("id"))
-        status = {
-            "state": "running",
-            "provider": CodexAdapter.name,
-            "sdk_session_id": thread_id,
-            "cli_version": self._version,
-        }
-        await self._sink.emit("run.status", status)
-        await self._request("turn/start", self._turn_values(thread_id))
-        self._has_begun.set()
+        return str((started.get("thread") or {}).get("id"))
 
     def _turn_values(self, thread_id: str) -> dict[str, Any]:
         images = [
@@ -304,7 +287,7 @@ class _Conversation:
             await self._sink.emit("message.steered", {"steer_id": message.steer_id})
 
     async def _request(self, method: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        name = f"ours-{next(self._numbers)}"
+        name = f"{self._turn.key}-{next(self._numbers)}"
         self._waiting[name] = asyncio.get_running_loop().create_future()
         await self._process.say({"id": name, "method": method, "params": values})
         return await self._waiting[name]

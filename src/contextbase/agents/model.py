@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from contextbase.agents.kept_programs import ProgramKeeper
 from contextbase.agents.mcp_servers import OWN_SERVER, AgentMcpServer
 
 __all__ = [
@@ -93,6 +94,7 @@ class AgentTurn:
     attachments: tuple[AgentAttachment, ...] = ()
     max_seconds: float | None = None
     max_output: int | None = None  # bytes of all its events
+    keep_seconds: float = 0.0  # how long the program may wait for the next turn
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     commands: Mapping[str, str] = field(default_factory=dict)  # texts of slash commands, by name
     mcp_servers: tuple[AgentMcpServer, ...] = ()
@@ -133,6 +135,7 @@ class AgentPlace:
     mcp_url: str
     program_folders: tuple[Path, ...]  # where agent programs are looked for, before PATH
     environment: Mapping[str, str]  # what every program gets
+    programs: ProgramKeeper = field(default_factory=ProgramKeeper, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,6 +13,7 @@ from urllib.parse import quote
 from contextbase.agents.asking import Permissions, answered
 from contextbase.agents.attachments import encoded_attachment, is_shown
 from contextbase.agents.instructions import place_instructions
+from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.loopback_http import requested, server_sent_events
 from contextbase.agents.mcp_servers import AgentMcpServer
 from contextbase.agents.model import AgentPackage, AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
@@ -43,6 +45,9 @@ _DIALECTS: Final = {"contextbase": "@ai-sdk/openai-compatible", "contextbase-ant
 """Names of the gateway as a provider of models, and the package, part of Opencode, that speaks with it."""
 
 _LISTENING: Final = "listening on "
+_URL: Final = "url"  # where a program listens
+_VERSION: Final = "version"
+_OK: Final = 200
 _LONGEST_ANSWER: Final = 4 << 20
 _REQUEST_SECONDS: Final = 300  # its first requests take long on a slow machine
 _ASKED: Final = ("edit", "bash", "webfetch")
@@ -50,8 +55,7 @@ _ASKED: Final = ("edit", "bash", "webfetch")
 
 class OpencodeAdapter:
     """It reads no settings or tools of the workspace: `OPENCODE_DISABLE_PROJECT_CONFIG` and `--pure`. Plugins it would
-    run in spite of both, so a workspace with plugins is refused. Its server lives as long as the run: what a run
-    started ends with it."""
+    run in spite of both, so a workspace with plugins is refused."""
 
     name = "opencode"
     other_names = ()
@@ -83,18 +87,33 @@ class OpencodeAdapter:
         if (plugin := await asyncio.to_thread(_plugin_of_the_tree, place.workspace)) is not None:
             message = f"Opencode would run a plugin of this workspace, {plugin}. Remove it, or choose another agent."
             return failed("agent_error", message, turn.resume)
+        memory = place.agent_data / self.paths.folder
         live = _folder(place) / "data" / "opencode" / "opencode.db"
-        database = OpencodeDatabase(live=live, kept=place.agent_data / self.paths.folder / "opencode.db")
+        database = OpencodeDatabase(live=live, kept=memory / "opencode.db")
         await asyncio.to_thread(database.restore)
         configuration = {"OPENCODE_CONFIG_CONTENT": json.dumps(_configuration(turn, place))}
-        environment = {**_environment(place), **configuration, **turn.environment}
-        line = [str(program), "serve", "--pure", "--hostname", "127.0.0.1", "--port", "0"]
-        async with await AgentProgram.started(line, cwd=place.workspace, environment=environment) as process:
+        start = ProgramStart(
+            program=program,
+            arguments=("serve", "--pure", "--hostname", "127.0.0.1", "--port", "0"),
+            cwd=place.workspace,
+            environment={**_environment(place), **configuration, **turn.environment},
+            memory=memory,
+            remembers=self.paths.state,
+            answers=partial(_knows, turn, place),
+        )
+        async with place.programs.program(start, conversation=turn.resume, seconds=turn.keep_seconds) as loan:
+            is_whole = False
             try:
-                return await _Conversation(turn, place, process, sink, canceled).finished()
+                conversation = _Conversation(turn, place, loan.program, sink, canceled)
+                end = await conversation.finished()
+                is_whole = end.outcome is TurnOutcome.COMPLETED and not conversation.owes_answers
             finally:
                 await asyncio.to_thread(database.keep)
-                process.ask_to_end()
+                if not is_whole:
+                    loan.program.ask_to_end()
+            if is_whole:
+                loan.keep(end.sdk_session_id)
+            return end
 
 
 def _plugin_of_the_tree(workspace: Path) -> str | None:
@@ -170,6 +189,16 @@ def _files(turn: AgentTurn, workspace: Path) -> list[dict[str, Any]]:
     ]
 
 
+async def _knows(turn: AgentTurn, place: AgentPlace, program: AgentProgram) -> bool:
+    """The conversation."""
+    async with requested(f"{program.known[_URL]}/session/{quote(str(turn.resume), safe='')}?{_where(place)}") as answer:
+        return answer.status == _OK
+
+
+def _where(place: AgentPlace) -> str:
+    return f"directory={quote(str(place.workspace), safe='')}"
+
+
 class _Refused(Exception):
     """It answered a request with an error."""
 
@@ -189,9 +218,9 @@ class _Conversation:
         self._sink = sink
         self._canceled = canceled
         self._translator = OpencodeTranslator(turn.key, turn.model)
-        self._url = ""
         self._connected = asyncio.Event()
         self._asking: set[asyncio.Task[None]] = set()
+        self.owes_answers = False  # it waits for something that nobody tells it any more
 
     async def finished(self) -> TurnEnd:
         try:
@@ -203,20 +232,22 @@ class _Conversation:
         except OSError:
             pass  # it has died: told below
         finally:
+            self.owes_answers = bool(self._asking)
             for task in self._asking:
                 task.cancel()
             await asyncio.gather(*self._asking, return_exceptions=True)
         return await self._end()
 
     async def _read(self) -> None:
-        said = await self._process.heard(_LISTENING)  # who asks it before hangs
-        if said is None:
-            return
-        self._url = said.partition(_LISTENING)[2].strip()
+        if _URL not in self._process.known:
+            said = await self._process.heard(_LISTENING)  # who asks it before hangs
+            if said is None:
+                return
+            self._process.known[_URL] = said.partition(_LISTENING)[2].strip()
         draining = asyncio.create_task(self._process.drained())
         try:
             async with (
-                requested(f"{self._url}/event?{self._where}") as answer,
+                requested(f"{self._process.known[_URL]}/event?{_where(self._place)}") as answer,
                 aclosing(server_sent_events(answer.pieces)) as events,
             ):
                 async for event in events:
@@ -237,16 +268,9 @@ class _Conversation:
 
     async def _start(self) -> None:
         await self._connected.wait()
-        if self._turn.resume:
-            try:
-                session = await self._request("GET", f"/session/{quote(self._turn.resume, safe='')}")
-            except _Refused as refused:
-                raise _Forgotten(str(refused)) from None
-        else:
-            session = await self._request("POST", "/session", {"title": "contextbase"})
-        session_id = self._translator.session_id = str(session.get("id"))
+        session_id = self._translator.session_id = await self._open_session()
         status = {"state": "running", "provider": OpencodeAdapter.name, "sdk_session_id": session_id}
-        await self._sink.emit("run.status", {**status, "cli_version": session.get("version")})
+        await self._sink.emit("run.status", {**status, "cli_version": self._process.known[_VERSION]})
         system = "\n\n".join(filter(None, (self._turn.system_prompt, place_instructions(self._place.workspace))))
         message: dict[str, Any] = {
             "parts": [{"type": "text", "text": self._turn.message}, *_files(self._turn, self._place.workspace)],
@@ -259,6 +283,19 @@ class _Conversation:
         if tools := self._turn.options.get("tools"):
             message["tools"] = tools
         await self._request("POST", f"/session/{session_id}/prompt_async", message)
+
+    async def _open_session(self) -> str:
+        if self._turn.resume and _VERSION in self._process.known:  # it has slept, and knows the conversation
+            return self._turn.resume
+        if self._turn.resume:
+            try:
+                session = await self._request("GET", f"/session/{quote(self._turn.resume, safe='')}")
+            except _Refused as refused:
+                raise _Forgotten(str(refused)) from None
+        else:
+            session = await self._request("POST", "/session", {"title": "contextbase"})
+        self._process.known[_VERSION] = str(session.get("version"))
+        return str(session.get("id"))
 
     async def _abort(self) -> None:
         if self._translator.session_id is None:  # it has not begun to work
@@ -276,13 +313,11 @@ class _Conversation:
             return self._translator.end
         return await program_died("Opencode", self._process, session_id)
 
-    @property
-    def _where(self) -> str:
-        return f"directory={quote(str(self._place.workspace), safe='')}"
-
     async def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         async with asyncio.timeout(_REQUEST_SECONDS):
-            async with requested(f"{self._url}{path}?{self._where}", method=method, body=body) as answer:
+            async with requested(
+                f"{self._process.known[_URL]}{path}?{_where(self._place)}", method=method, body=body
+            ) as answer:
                 said = await answer.read(_LONGEST_ANSWER)
         if answer.status >= 400:
             raise _Refused(f"Opencode refused {method} {path}: {said[:1000].decode(errors='replace')}")

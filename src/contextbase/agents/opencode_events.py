@@ -28,6 +28,7 @@ _TOOLS: Final = {
     "todoread": "todo",
 }
 _TITLE_FROM: Final = ("command", "filePath", "pattern", "path", "url", "query", "description")
+_AT_WORK: Final = frozenset({"message.updated", "session.error"})
 _TEXTS: Final = {"text": "message", "reasoning": "reasoning"}
 _DENIED: Final = frozenset({401, 403})
 _BUSY: Final = 429
@@ -46,6 +47,7 @@ class OpencodeTranslator:
         self._kinds: dict[str, str] = {}  # of parts that are text
         self._tools: dict[str, bool] = {}  # that began, and whether they ended
         self._failure: TurnFailure | None = None
+        self._has_begun = False  # what it said of the turn before may come late
         self._todos = TodoLists()
         self._used = dict.fromkeys(("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), 0)
 
@@ -53,6 +55,7 @@ class OpencodeTranslator:
         given = event.get("properties")
         if not isinstance(given, dict) or given.get("sessionID") != self.session_id:
             return  # of the program itself, or of a helper of the agent
+        self._has_begun |= event.get("type") in _AT_WORK
         match event.get("type"):
             case "message.updated":
                 about = given.get("info") or {}
@@ -72,7 +75,7 @@ class OpencodeTranslator:
                     yield "rate_limited", {"retry_after": 0}
             case "session.error":
                 self._failure = _failure(given.get("error") or {})
-            case "session.idle":
+            case "session.idle" if self._has_begun:
                 yield from self._idle()
 
     def closing(self) -> Iterator[Event]:

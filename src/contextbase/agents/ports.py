@@ -74,5 +74,5 @@ class AgentAdapter(Protocol):
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
         """One turn, to its end. When `canceled` is set it stops the agent, in such a way that it can be resumed, and
         returns CANCELED soon. Problems are a FAILED end, not an exception. When it is cancelled itself, its caller ends
-        the processes that it started."""
+        the processes that it started. A program is borrowed from `place.programs`, and may be kept there."""
         ...

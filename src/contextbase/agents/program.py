@@ -8,10 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 __all__ = ["AgentProgram", "found_program", "is_older", "program_version"]
@@ -66,9 +65,10 @@ def is_older(version: str, other: str) -> bool:
 
 
 class AgentProgram:
-    """In a process group of its own, which is ended with the block."""
+    """In a process group of its own. `known`: what its adapter has found out about it."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.known: dict[str, str] = {}
         self._process = process
         self._said = bytearray()
         self._listening = asyncio.create_task(self._listen())
@@ -88,13 +88,13 @@ class AgentProgram:
         )
         return cls(process)
 
-    async def __aenter__(self) -> Self:
-        return self
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.end()
+    @property
+    def has_ended(self) -> bool:
+        return self._process.returncode is not None
 
     @property
     def last_words(self) -> str:
@@ -115,6 +115,14 @@ class AgentProgram:
             if words.encode() in line:
                 return line.decode(errors="replace")
         return None
+
+    async def answered(self, question: Mapping[str, Any], is_answer: Callable[[Mapping[str, Any]], bool]) -> bool:
+        """Whether it answers a question. What it says before is thrown away; False: it has ended."""
+        await self.say(question)
+        async for line in self.lines():
+            if is_answer(line):
+                return True
+        return False
 
     async def drained(self) -> None:
         """Whatever it says is thrown away, to its end: one whose words nobody reads would stop."""
@@ -137,6 +145,19 @@ class AgentProgram:
         """For programs that do not end when nobody speaks to them."""
         self._signal(signal.SIGTERM)
 
+    def sleep(self) -> None:
+        """Nothing of it runs until it is woken."""
+        self._signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    async def kill(self) -> None:
+        """Its whole group, at once."""
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+        await self._stop_listening()
+
     async def wait(self) -> int:
         return await self._process.wait()
 
@@ -151,6 +172,9 @@ class AgentProgram:
                     await self._process.wait()
                 break
         self._signal(signal.SIGKILL)  # what is left of its group
+        await self._stop_listening()
+
+    async def _stop_listening(self) -> None:
         self._listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._listening

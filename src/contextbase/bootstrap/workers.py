@@ -121,7 +121,11 @@ async def open_worker_services(
             notifier=foundation.notifier,
             patience=timedelta(seconds=settings.question_wait_seconds),
         ),
-        limits=RunLimits(seconds=settings.run_seconds, output_bytes=settings.output_bytes),
+        limits=RunLimits(
+            seconds=settings.run_seconds,
+            output_bytes=settings.output_bytes,
+            keep_seconds=settings.program_idle_minutes * 60,
+        ),
         snapshots=timedelta(minutes=settings.snapshot_minutes),
         settings=core.sessions.settings,
         main_model=settings.model,

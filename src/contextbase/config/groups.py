@@ -179,6 +179,11 @@ class AgentSettings(SettingsGroup):
         default=20.0,
         description="A session's sandbox that nobody used for as long is stopped, once its files are stored.",
     )
+    program_idle_minutes: Annotated[float, Field(ge=0, le=1_440)] = Field(
+        default=5.0,
+        description="A session's agent program waits this long for the next message, which then need not start it; it "
+        "takes memory meanwhile. 0: it ends with each run.",
+    )
     snapshot_minutes: Annotated[float, Field(gt=0, le=1_440)] = Field(
         default=5,
         description="While a run works, what its session has beside the project's files is stored this often, as well "

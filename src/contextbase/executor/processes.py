@@ -31,10 +31,15 @@ class RunProcesses:
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
-    async def end_all(self) -> bool:
-        """False: some are still there after a while."""
+    def has_children(self, process: int) -> bool:
+        """Living ones."""
+        return any(parent == process and state != "Z" for parent, state in _table().values())
+
+    async def end_all(self, *, spared: int | None = None) -> bool:
+        """False: some are still there after a while. `spared`: one that nothing was started by."""
         deadline = time.monotonic() + _LONGEST_END
-        while found := _below(os.getpid(), self.apart):
+        apart = self.apart if spared is None else {*self.apart, spared}
+        while found := _below(os.getpid(), apart):
             for process in found:
                 _kill(process)
                 _reap(process)

@@ -1,7 +1,6 @@
 """The executor as a process: it listens, keeps its journal and ends when it is told to."""
 
 import asyncio
-import contextlib
 import fcntl
 import logging
 import os
@@ -11,13 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from contextbase import __version__
+from contextbase.agents.kept_programs import ProgramKeeper
 from contextbase.agents.model import AgentPlace
 from contextbase.channel.stream import ChannelStream
 from contextbase.executor.attachment import Attachments
 from contextbase.executor.calls import Calls
 from contextbase.executor.journal import EventJournal
 from contextbase.executor.loopback import LoopbackPorts
-from contextbase.executor.processes import RunProcesses
+from contextbase.executor.processes import MARK, RunProcesses
 from contextbase.executor.run_calls import RunCalls
 from contextbase.executor.runs import RunSupervisor
 from contextbase.executor.setup_calls import SetupCalls
@@ -29,6 +29,7 @@ __all__ = ["main"]
 _READY: Final = "CONTEXTBASE_READY"  # the descriptor that is told when it listens
 _OWN: Final = "CONTEXTBASE_"
 _RUNNING: Final = b"running"
+_IDLE_PAUSE: Final = 5.0  # seconds from one look for an idle program to the next
 
 
 def main() -> int:
@@ -76,7 +77,7 @@ async def _serve(folder: Path, build: str) -> None:
                 await stream.cut()
 
     await attachments.listen(folder / "executor.sock", opened)
-    reaping = asyncio.create_task(processes.keep_reaping())
+    beside = [asyncio.create_task(work) for work in (processes.keep_reaping(), _keep_ending_idle(place.programs))]
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -84,13 +85,19 @@ async def _serve(folder: Path, build: str) -> None:
     try:
         await ended.wait()
     finally:
-        reaping.cancel()
+        for task in beside:
+            task.cancel()
         attachments.close()
         ports.close()
         await runs.close()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reaping
+        await asyncio.gather(*beside, return_exceptions=True)
         journal.close()
+
+
+async def _keep_ending_idle(programs: ProgramKeeper) -> None:
+    while True:
+        await asyncio.sleep(_IDLE_PAUSE)
+        await programs.end_idle()
 
 
 def _place(home: Path, ports: LoopbackPorts) -> AgentPlace:
@@ -112,4 +119,5 @@ def _place(home: Path, ports: LoopbackPorts) -> AgentPlace:
         mcp_url=ports.url("mcp"),
         program_folders=tuple(Path(folder) for folder in folders),
         environment=environment,
+        programs=ProgramKeeper(overlooked={MARK}),
     )

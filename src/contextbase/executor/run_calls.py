@@ -71,6 +71,7 @@ class RunCalls:
             "run_id": None if current is None else current.run_id,
             "attempt": None if current is None else current.attempt,
             "steering": self._runs.steering,
+            "kept_process": self._runs.kept_process,
             "agents": [{"name": each.name, "capabilities": sorted(each.capabilities)} for each in adapters()],
         }
         return CallAnswer(values=values)
@@ -117,12 +118,14 @@ def _turn(body: Mapping[str, Any]) -> AgentTurn:
     """Checked: the server is trusted, but a mistake of its is told, not run."""
     limits = body.get("limits") or {}
     seconds, output, environment = limits.get("seconds"), limits.get("output_bytes"), body.get("environment") or {}
+    kept = limits.get("keep_seconds", 0)
     texts = {name: body.get(name) for name in _TEXTS}
     required = {name: body.get(name) for name in ("run_id", "provider", "prompt", "model")}
     wrong = [name for name, value in required.items() if not isinstance(value, str) or not value]
     wrong += [name for name, value in texts.items() if not isinstance(value, str | None)]
     wrong += [name for name, value in environment.items() if not isinstance(value, str)]
     wrong += ["limits"] * (not isinstance(seconds, int | float | None) or not isinstance(output, int | None))
+    wrong += ["limits"] * (not isinstance(kept, int | float))
     if wrong or type(body.get("attempt")) is not int:
         raise CallRefused(400, "invalid_input", f"The run's {', '.join(wrong) or 'attempt'} is missing or wrong.")
     return AgentTurn(
@@ -139,6 +142,7 @@ def _turn(body: Mapping[str, Any]) -> AgentTurn:
         ),
         max_seconds=seconds,
         max_output=output,
+        keep_seconds=kept,
         environment=environment,
         commands={str(name): str(text) for name, text in (body.get("commands") or {}).items()},
         mcp_servers=_servers(body.get("mcp_servers") or {}),

@@ -90,6 +90,11 @@ class RunSupervisor:
         """How many messages wait for the working turn to take them."""
         return 0 if self._writer is None else self._writer.steering.qsize()
 
+    @property
+    def kept_process(self) -> int | None:
+        """The agent's program that waits for the next turn."""
+        return self._place.programs.process_id
+
     def outcome(self, key: str) -> str | None:
         return self._ended.get(key)
 
@@ -127,7 +132,7 @@ class RunSupervisor:
             failure = TurnFailure(code="executor_error", message=f"{type(error).__name__}: {error}"[:2000])
             end = replace(end, failure=failure)
         finally:
-            await asyncio.shield(self._processes.end_all())
+            await asyncio.shield(self._end_processes(end))
             if end.failure is not None:
                 failure = end.failure
                 error_data = {"code": failure.code, "message": failure.message, "retryable": failure.is_retryable}
@@ -142,6 +147,13 @@ class RunSupervisor:
             writer.last_words("run.finished", data)
             with contextlib.suppress(OSError):
                 self._journal.flush()
+
+    async def _end_processes(self, end: TurnEnd) -> None:
+        """All that the turn started, but for a program that waits for the next one and has left nothing running."""
+        kept = self.kept_process
+        if kept is not None and (end.outcome is not TurnOutcome.COMPLETED or self._processes.has_children(kept)):
+            await self._place.programs.end()
+        await self._processes.end_all(spared=self.kept_process)
 
     async def _finished(self, turn: AgentTurn, writer: EventWriter) -> TurnEnd:
         adapter = adapter_named(turn.provider)
@@ -211,8 +223,7 @@ class RunSupervisor:
             else:
                 before = open_runs.get(turn.key, turn)
                 open_runs[turn.key] = replace(before, resume=event["data"].get("sdk_session_id") or before.resume)
-        if open_runs:
-            self._processes.end_leftovers()
+        self._processes.end_leftovers()  # also a program that waited for the next turn
         for turn in open_runs.values():
             writer = EventWriter(self._journal, turn, self.questions)
             message = "The executor was ended in the middle of the run."

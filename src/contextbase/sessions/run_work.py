@@ -54,6 +54,7 @@ _DIED: Final = "executor_died"
 class RunLimits:
     seconds: float = 6 * 3600.0
     output_bytes: int = 256 << 20
+    keep_seconds: float = 300.0  # that the agent's program waits for the next run of its session
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -227,7 +228,10 @@ class RunWork:
             "environment": dict(said.environment),
             "commands": dict(said.commands),
             "mcp_servers": said.mcp_servers(),
-            "limits": said.limits(self._parts.limits.seconds, self._parts.limits.output_bytes),
+            "limits": {
+                **said.limits(self._parts.limits.seconds, self._parts.limits.output_bytes),
+                "keep_seconds": self._parts.limits.keep_seconds,
+            },
         }
         await self._parts.host.send_files(self._session, worker)  # with those that came with the message
         try:

@@ -136,3 +136,38 @@ async def test_two_programs_take_turns_and_the_conversation_goes_back_and_forks(
     assert b"I am the fork." not in own
     assert await rebuilt(agents, forked) == []
     assert not list((await agents.folder(session) / ".agent_data" / other.name).rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("agents", ["bubblewrap"], indirect=True)
+async def test_a_program_that_waits_for_the_next_message_does_not_outlive_its_conversation(
+    agents: AgentWorld, program: Program
+) -> None:
+    session = await agents.session(provider=program.provider)
+
+    async def kept_process() -> object:
+        live = agents.host.live(session.id)
+        assert live is not None
+        return (await live.link.call("GET", "/status")).json()["kept_process"]
+
+    first = await done(agents, await agents.send(session, script({"text": "The number is 41."})))
+    process = await kept_process()
+    assert process is not None
+    write = {"tool": "write", "input": {"path": f"kept-{program.name}.md", "content": "# Kept\n"}}
+    second = await done(agents, await agents.send(session, script(write, {"text": "Mine is 42."})))
+    assert await kept_process() == process
+    assert second.landed is not None
+    assert second.landed["paths"] == [{"path": f"kept-{program.name}.md", "status": "written"}]
+    assert b"Mine is 42." in await memory(agents, session, program.name)  # while it sleeps
+
+    await agents.services.rewinds.rewind(agents.owner, session.id, str(first.id), with_files=False)
+    await done(agents, await agents.send(session, script({"text": "Back at 41."})))
+    own = await memory(agents, session, program.name)
+    assert b"The number is 41." in own
+    assert b"Mine is 42." not in own
+    assert await kept_process() is not None
+
+    await agents.host.remove(session)  # with what the snapshot has, in a new sandbox
+    await done(agents, await agents.send(session, script({"text": "Still here."})))
+    own = await memory(agents, session, program.name)
+    assert b"Back at 41." in own
+    assert await rebuilt(agents, session) == []
