@@ -49,6 +49,14 @@ class ShareLevel(StrEnum):
     DRIVE = "drive"  # send messages, stop runs, and answer what the agent asks
 
 
+class SessionAccessLevel(StrEnum):
+    """What whoever looks at a session may do there."""
+
+    OWN = "own"
+    DRIVE = "drive"
+    READ = "read"
+
+
 class TodoStatus(StrEnum):
     TODO = "todo"
     DOING = "doing"

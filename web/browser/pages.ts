@@ -9,6 +9,7 @@ function pages(reviewItem: string, session: string): Shown[] {
     { name: "session-agent", path: `/sessions/${session}?panel=agent`, ready: "text=syncing" },
     { name: "session-files", path: `/sessions/${session}?panel=files`, ready: '[data-testid="landing"]' },
     { name: "session-preview", path: `/sessions/${session}?panel=preview&file=plan.md`, ready: '[data-testid="landing"]' },
+    { name: "session-terminal", path: `/sessions/${session}?panel=terminal`, ready: '[data-testid="terminal-tab"]' },
     { name: "session-new", path: "/sessions/new?project=notes", ready: "textarea" },
     { name: "example", path: "/sessions/example", ready: "text=Start the example" },
     { name: "inbox", path: "/inbox", ready: "text=in review" },

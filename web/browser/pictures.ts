@@ -11,6 +11,12 @@ const PREPARED: Record<string, (page: Page) => Promise<unknown>> = {
     await page.click('button:has-text("Start the example")');
     await page.waitForSelector('[data-testid="example-result"]');
   },
+  "session-terminal": async (page) => {
+    await page.waitForSelector('[data-testid="terminal"][data-state="open"]');
+    await page.focus('[data-testid="terminal"] textarea');
+    await page.keyboard.type("clear; PS1='\\[\\e[32m\\]\\w\\[\\e[0m\\] $ '; ls --color=always; head -3 plan.md\n");
+    await page.waitForTimeout(800);
+  },
 };
 
 /** Pictures show no machine's name and no folder of the one they were taken on. */
@@ -31,9 +37,9 @@ export async function takePictures(folder: string, only?: string): Promise<void>
         if (only && !only.split(",").includes(shown.name)) continue;
         await open(page, shown.path);
         await page.waitForSelector(shown.ready, { state: "attached" }).catch(() => console.log(`not ready: ${shown.name} ${width}`));
-        await PREPARED[shown.name]?.(page);
         const details = page.locator('button[aria-label="Details"]');
         if (shown.name.startsWith("session-") && (await details.isVisible())) await details.click(); // there is no room beside
+        await PREPARED[shown.name]?.(page);
         await page.waitForSelector('[role="status"][aria-label="Loading"]', { state: "detached", timeout: 10_000 }).catch(() => null);
         await page.waitForTimeout(250);
         await page.evaluate(namesOfNoMachine, hostname());

@@ -1,7 +1,7 @@
 """The only place where a port meets its implementation. Each group of services is opened by a module of its own."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -16,11 +16,12 @@ from contextbase.bootstrap.machines import known_machines, open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
-from contextbase.bootstrap.workers import session_rewinds, waiting_work
+from contextbase.bootstrap.workers import session_rewinds, session_terminals, waiting_work
 from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
 from contextbase.machines.signature import CallerSigner
 from contextbase.sessions.rewind import SessionRewinds
+from contextbase.sessions.terminals import SessionTerminals
 from contextbase.sessions.waiting_work import WaitingWork
 
 __all__ = [
@@ -60,6 +61,7 @@ class Services:
     models: ModelServices
     waiting_work: WaitingWork
     rewinds: SessionRewinds
+    terminals: SessionTerminals
     chores: ChoreRunner  # runs nothing by itself
 
 
@@ -94,15 +96,20 @@ async def open_services(
         ) as agents,
         open_model_services(foundation) as models,
         open_machine_role(foundation, core, agents, models, registration) as machine,
+        AsyncExitStack() as stack,
     ):
+        workers = None if machine is None else machine.workers
+        terminals = session_terminals(foundation, core, workers)
+        stack.push_async_callback(terminals.close)
         yield Services(
             core=core,
             agents=agents,
             machine=machine,
             models=models,
             signer=registration.signer,
-            waiting_work=waiting_work(core, agents, None if machine is None else machine.workers),
-            rewinds=session_rewinds(foundation, core, None if machine is None else machine.workers),
+            waiting_work=waiting_work(core, agents, workers),
+            rewinds=session_rewinds(foundation, core, workers),
+            terminals=terminals,
             chores=chore_runner(
                 foundation,
                 core,

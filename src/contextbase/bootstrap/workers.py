@@ -28,6 +28,7 @@ from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.snapshots import SessionSnapshots
 from contextbase.sessions.state_files import StateRules
 from contextbase.sessions.sync_alerts import SyncAlerts
+from contextbase.sessions.terminals import SessionTerminals
 from contextbase.sessions.user_files import UserFiles
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
@@ -38,7 +39,7 @@ from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.source import DatabaseSnapshots
 
-__all__ = ["WorkerServices", "open_worker_services", "session_rewinds", "waiting_work"]
+__all__ = ["WorkerServices", "open_worker_services", "session_rewinds", "session_terminals", "waiting_work"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,6 +164,17 @@ def waiting_work(core: CoreServices, agents: AgentServices, workers: WorkerServi
         runs=core.sessions.runs,
         workspaces=agents.workspaces,
         landing=RunLanding(workspaces=agents.workspaces),
+        host=None if workers is None else workers.host,
+    )
+
+
+def session_terminals(foundation: Foundation, core: CoreServices, workers: WorkerServices | None) -> SessionTerminals:
+    """`workers`: None on a server that is no machine."""
+    return SessionTerminals(
+        database=foundation.database,
+        access=core.sessions.service.access,
+        identity=core.identity,
+        clock=foundation.clock,
         host=None if workers is None else workers.host,
     )
 

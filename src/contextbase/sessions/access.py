@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from contextbase.agent_vocabulary import ShareLevel
+from contextbase.agent_vocabulary import SessionAccessLevel, ShareLevel
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Forbidden, NotFound
@@ -22,11 +22,19 @@ from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionId,
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.share_repository import ShareRepository
 
-__all__ = ["SessionAccess"]
+__all__ = ["SessionAccess", "SessionStanding"]
 
 _READ: Final = frozenset({Action.READ})
 _NOTED_FOR: Final = timedelta(minutes=10)
 _MOST_NOTED: Final = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionStanding:
+    """What somebody may do in a session."""
+
+    access: SessionAccessLevel
+    has_terminal: bool  # may open one while the sandbox runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +92,32 @@ class SessionAccess:
         _check_grant(caller, session, session.actions)
         await self.note(connection, caller, session, "session.drive", f"Used a session of {session.owner}.")
         return session
+
+    async def at_terminal(self, connection: Connection, caller: Caller, session_id: SessionId) -> AgentSession:
+        """Where the caller may open a terminal: the owner, and drivers with that right in the project. Asked again and
+        again, it leaves nothing in the audit trail."""
+        session = await self._found(connection, session_id)
+        is_owner = session.owner.id == caller.principal.id
+        if not is_owner and not await self._is_shared(connection, caller, session, ShareLevel.DRIVE):
+            raise _unknown(session_id)
+        _check_grant(caller, session, session.actions)
+        authorize(caller, Right.OPEN_TERMINAL, _terminal_scope(caller, session))
+        return session
+
+    async def standing(self, connection: Connection, caller: Caller, session: AgentSession) -> SessionStanding:
+        """What somebody who may look into a session may do there."""
+        try:
+            await self.at_terminal(connection, caller, session.id)
+            has_terminal = True
+        except (NotFound, Forbidden):
+            has_terminal = False
+        if session.owner.id == caller.principal.id:
+            access = SessionAccessLevel.OWN
+        elif await self._is_shared(connection, caller, session, ShareLevel.DRIVE):
+            access = SessionAccessLevel.DRIVE
+        else:
+            access = SessionAccessLevel.READ
+        return SessionStanding(access=access, has_terminal=has_terminal)
 
     async def note(
         self, connection: Connection, caller: Caller, session: AgentSession, action: str, summary: str, **details: str
@@ -168,6 +202,15 @@ def _administers(caller: Caller, session: AgentSession) -> bool:
     grant = caller.grant
     may = grant.allows(Action.ADMIN, session.project_id) and grant.allows(Action.READ, session.project_id)
     return may and grant.path_prefix is None
+
+
+def _terminal_scope(caller: Caller, session: AgentSession) -> RoleScope:
+    """A session in a project is its owner's own. What an app composes is the app's: its rules hold for people there."""
+    if session.app is not None:
+        return RoleScope.of_app(session.app)
+    if session.owner.id == caller.principal.id:
+        return RoleScope.of_user(caller.principal.name)
+    return RoleScope.of_project(session.project_id)
 
 
 def _unknown(session_id: SessionId) -> NotFound:

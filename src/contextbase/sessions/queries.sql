@@ -333,6 +333,11 @@ UPDATE session_workers
 SET last_active_at = greatest(last_active_at, $2), desired_state = 'running', updated_at = clock_timestamp()
 WHERE session_id = $1
 
+-- name: use_worker
+-- One that is to stop stops all the same.
+UPDATE session_workers SET last_active_at = greatest(last_active_at, $2), updated_at = clock_timestamp()
+WHERE session_id = $1 AND desired_state = 'running'
+
 -- name: sync_worker
 -- One that has stopped is stored: that it is stored again before it is removed makes it nothing less.
 UPDATE session_workers

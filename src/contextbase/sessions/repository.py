@@ -266,6 +266,10 @@ class SessionRepository:
         """Somebody uses it: it should run."""
         await connection.execute(_SQL.touch_worker, session_id, at)
 
+    async def use_worker(self, connection: Connection, session_id: SessionId, at: datetime) -> None:
+        """Somebody works in it, beside its agent: it is not idle."""
+        await connection.execute(_SQL.use_worker, session_id, at)
+
     async def put_sync(
         self,
         connection: Connection,

@@ -18,7 +18,7 @@ from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, ProjectId, TreePath, new_uuid
 from contextbase.models.model import RunUsage
 from contextbase.models.repository import ModelRepository
-from contextbase.sessions.access import SessionAccess
+from contextbase.sessions.access import SessionAccess, SessionStanding
 from contextbase.sessions.agent_runs import AgentRuns, RunStep
 from contextbase.sessions.message_facts import request_hash_of, title_of
 from contextbase.sessions.model import (
@@ -53,6 +53,7 @@ class SessionDetails:
     session: AgentSession
     worker: SessionWorker | None
     open_runs: tuple[AgentRun, ...]  # that have not ended, the oldest first
+    standing: SessionStanding  # of whoever asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,6 +151,7 @@ class SessionService:
                 session=session,
                 worker=await self.repository.worker(connection, session_id),
                 open_runs=tuple(await self.repository.open_runs(connection, session_id)),
+                standing=await self.access.standing(connection, caller, session),
             )
 
     async def send(

@@ -13,6 +13,7 @@ from contextbase.wire.problem import Problem
 from contextbase.wire.workspace import AgentName, WorkspaceCompleteView, WorkspaceFolder, WorkspaceView
 
 __all__ = [
+    "AttachedItem",
     "CommandBody",
     "CommandCreate",
     "CommandItem",
@@ -139,6 +140,13 @@ class OutputItem(BaseModel):
 class EndedItem(BaseModel):
     type: Literal["ended"] = "ended"
     outcome: OutcomeView
+
+
+class AttachedItem(BaseModel):
+    """The first message of a session's terminal."""
+
+    type: Literal["attached"] = "attached"
+    replayed: int = Field(description="Bytes that follow and were shown before.")
 
 
 class CompletedItem(BaseModel):

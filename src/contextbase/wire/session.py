@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Base64Bytes, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from contextbase.agent_vocabulary import ExecutionProfile
+from contextbase.agent_vocabulary import ExecutionProfile, SessionAccessLevel
 from contextbase.vocabulary import (
     ChangeStatus,
     Land,
@@ -246,6 +246,8 @@ class RunPage(BaseModel):
 class OpenedSessionView(SessionView):
     worker: SessionWorkerView | None = Field(description="Null: no run has begun yet.")
     open_runs: list[RunView] = Field(description="That have not ended, the oldest first.")
+    access: SessionAccessLevel = Field(description="What you may do: everything, drive it, or read.")
+    has_terminal: bool = Field(description="Whether you may open a terminal in it while its sandbox runs.")
 
 
 class AttachmentCreate(BaseModel):

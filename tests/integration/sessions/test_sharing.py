@@ -115,6 +115,24 @@ async def test_a_driver_sends_and_stops_is_audited_and_owns_nothing(shared: Shar
     await assert_unknown(service.at_rest(bob, session))
 
 
+async def test_a_terminal_is_for_the_owner_and_for_drivers_with_that_right(shared: SharedWorld) -> None:
+    service, session = shared.sessions.sessions, shared.session.id
+
+    async def standing(who: Caller) -> tuple[str, bool]:
+        found = (await service.get(who, session)).standing
+        return str(found.access), found.has_terminal
+
+    assert await standing(shared.ann) == ("own", True)
+    await shared.share()
+    assert await standing(await shared.bob()) == ("read", False)
+    await shared.share(ShareLevel.DRIVE)
+    assert await standing(await shared.bob()) == ("drive", False)
+    await shared.people.roles.grant(shared.people.owner, "bob", Role.PROJECT_ADMIN, shared.place)
+    assert await standing(await shared.bob()) == ("drive", True)
+    await shared.share(ShareLevel.READ)
+    assert await standing(await shared.bob()) == ("read", False)
+
+
 async def test_what_agents_do_for_somebody_does_not_reach_what_is_shared_with_them(shared: SharedWorld) -> None:
     await shared.share(ShareLevel.DRIVE)
     bob = await shared.bob()

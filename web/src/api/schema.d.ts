@@ -5270,6 +5270,10 @@ export interface components {
             worker: components["schemas"]["SessionWorkerView"] | null;
             /** @description That have not ended, the oldest first. */
             open_runs: components["schemas"]["RunView"][];
+            /** @description What you may do: everything, drive it, or read. */
+            access: components["schemas"]["SessionAccessLevel"];
+            /** @description Whether you may open a terminal in it while its sandbox runs. */
+            has_terminal: boolean;
         };
         /** @enum {string} */
         OptionKind: "choice" | "names" | "number" | "flag" | "switches";
@@ -6150,6 +6154,11 @@ export interface components {
              */
             api: "v1";
         };
+        /**
+         * @description What whoever looks at a session may do there.
+         * @enum {string}
+         */
+        SessionAccessLevel: "own" | "drive" | "read";
         /** @description In a project, or composed by an app: one of both is named. */
         SessionCreate: {
             project?: string | null;

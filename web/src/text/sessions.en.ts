@@ -67,7 +67,10 @@ export const sessions = {
     none: "No folder yet", noneHint: "The session's folder is made with the first message. Until then the project's files are here:", usage: (used: string, files: number) => `${used} not committed, ${s(files, "file")}`, upload: "Upload files", drop: "Drop to upload into the session's folder", refresh: "Read again", deleted: (path: string) => `${path} was deleted.`, renamed: (path: string) => `Now at ${path}.`, uploaded: (n: number) => `${s(n, "file")} uploaded.`,
     choose: "Choose a file", chooseHint: "A file that you open in Files shows here.", page: (from: string, to: string, all: string) => `${from} to ${to} of ${all}`, next: "Next part", previous: "Part before", saved: (path: string) => `${path} was saved.`, changed: "The file changed meanwhile. Read it again before you save.", history: "Who changed it", cannot: "This cannot be shown here. Download it.", message: "in this message",
   },
-  terminal: { off: "The terminal is there while the sandbox runs", offHint: "Write a message to start it.", lost: "The connection ended.", reconnect: "Connect again", label: "Terminal" },
+  terminal: {
+    label: "Terminal", off: "No sandbox runs now", offHint: "The terminal is a shell in the session's sandbox. Write the agent a message: that starts the sandbox, and the terminal opens here.", closedHint: "This session has ended, and so has its sandbox.", denied: "No terminal for you here", deniedHint: "A terminal is for the session's owner, and for people who may drive it and may open terminals in the project.",
+    connecting: "Connecting…", lost: "The connection is lost. The shell goes on; connecting again…", reconnect: "Connect now", ended: "The shell has ended.", again: "Open a new one", hint: (key: string) => `What you change here lands with the agent's next run. ${key} leaves the terminal.`,
+  },
 };
 
 export const inbox = {

@@ -63,7 +63,10 @@ export const sessions: typeof sessionsEn = {
     none: "还没有文件夹", noneHint: "发出第一条消息时会建立会话的文件夹。在此之前，项目的文件在：", usage: (used, files) => `${used} 未提交，${n(files, "个文件")}`, upload: "上传文件", drop: "松开即上传到会话的文件夹", refresh: "重新读取", deleted: (path) => `已删除 ${path}。`, renamed: (path) => `现位于 ${path}。`, uploaded: (count) => `已上传 ${n(count, "个文件")}。`,
     choose: "请选择文件", chooseHint: "在“文件”中打开的文件显示在这里。", page: (from, to, all) => `${from} 至 ${to}，共 ${all}`, next: "下一段", previous: "上一段", saved: (path) => `${path} 已保存。`, changed: "文件期间有变化。保存前请重新读取。", history: "谁改过它", cannot: "无法在此显示，请下载。", message: "在此消息中",
   },
-  terminal: { off: "沙箱运行时才有终端", offHint: "发一条消息即可启动。", lost: "连接已结束。", reconnect: "重新连接", label: "终端" },
+  terminal: {
+    label: "终端", off: "沙箱未在运行", offHint: "终端是会话沙箱里的命令行。给智能体发一条消息即可启动沙箱，终端随后在此打开。", closedHint: "此会话已结束，沙箱也已停止。", denied: "您不能在此打开终端", deniedHint: "终端供会话所有者使用，以及可驾驭会话并有权在项目中打开终端的人。",
+    connecting: "正在连接…", lost: "连接已断开。命令行仍在运行，正在重新连接…", reconnect: "立即连接", ended: "命令行已结束。", again: "打开新的", hint: (key) => `在此所做的修改随智能体的下一次运行提交。按 ${key} 离开终端。`,
+  },
 };
 
 export const inbox: typeof inboxEn = {

@@ -58,6 +58,7 @@ from contextbase.interfaces.api.routes import (
     search,
     session_shares,
     session_snapshots,
+    session_terminal,
     sessions,
     snapshots,
     system,
@@ -119,7 +120,7 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
             responses=problem_answers(400, 401, 403, 422, 503),
         )
     # Web sockets authenticate by themselves: there is no answer to a refused one otherwise.
-    for router in (terminal.router, command_pipe.router, health.router, pages.open_router):
+    for router in (terminal.router, session_terminal.router, command_pipe.router, health.router, pages.open_router):
         app.include_router(router, dependencies=[Depends(known_query)], responses=problem_answers(422))
     app.include_router(openid.open_router)  # the provider writes the query
     app.include_router(workbench.router)  # its queries are the page's own business

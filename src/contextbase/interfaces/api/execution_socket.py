@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Final
+from typing import Any, Final, Protocol
 
 from fastapi import WebSocket, WebSocketDisconnect
+from pydantic import ValidationError
 
 from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere
 from contextbase.identity.model import Caller
@@ -13,9 +14,19 @@ from contextbase.interfaces.api.forwarding.sent_on import Forwarder
 from contextbase.interfaces.api.forwarding.socket_bridge import bridge_socket
 from contextbase.interfaces.api.problems import error_response
 from contextbase.interfaces.api.watched_caller import until_refused
-from contextbase.sandbox.ports import Execution
+from contextbase.sandbox.model import TerminalSize
+from contextbase.wire.sandbox import TerminalControl
 
-__all__ = ["TOO_MUCH", "UNREADABLE", "CommandInput", "end_when_refused", "first_of", "refuse_or_bridge"]
+__all__ = [
+    "TOO_MUCH",
+    "UNREADABLE",
+    "CommandInput",
+    "close_refused",
+    "end_when_refused",
+    "first_of",
+    "listen",
+    "refuse_or_bridge",
+]
 
 UNREADABLE, REFUSED, TOO_MUCH = 1007, 1008, 1009  # why a socket is closed
 _LONGEST_REASON: Final = 120
@@ -34,7 +45,11 @@ async def refuse_or_bridge(websocket: WebSocket, error: ContextbaseError) -> Non
 async def end_when_refused(websocket: WebSocket, check: Callable[[Caller], Awaitable[object]]) -> None:
     """Hangs up once the caller may not use the sandbox any more."""
     error = await until_refused(websocket, check)
-    await websocket.close(REFUSED, error.message.encode()[:_LONGEST_REASON].decode(errors="ignore"))
+    await close_refused(websocket, error.message)
+
+
+async def close_refused(websocket: WebSocket, why: str) -> None:
+    await websocket.close(REFUSED, why.encode()[:_LONGEST_REASON].decode(errors="ignore"))
 
 
 async def first_of(*ends: Coroutine[None, None, None], beside: Coroutine[None, None, None]) -> None:
@@ -50,6 +65,37 @@ async def first_of(*ends: Coroutine[None, None, None], beside: Coroutine[None, N
     for result in results:
         if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect):
             raise result
+
+
+class TakesInput(Protocol):
+    """What is typed goes here: see `Execution`."""
+
+    async def write(self, data: bytes) -> None: ...
+
+    async def end_input(self) -> None: ...
+
+
+class ResizedInput(TakesInput, Protocol):
+    async def resize(self, size: TerminalSize) -> None: ...
+
+
+async def listen(websocket: WebSocket, terminal: ResizedInput, typed: "CommandInput") -> None:
+    """Until they hang up, or say what cannot be understood."""
+    while True:
+        message: dict[str, Any] = dict(await websocket.receive())
+        if message["type"] == "websocket.disconnect":
+            return
+        if (data := message.get("bytes")) is not None:
+            if not typed.add(data):
+                await websocket.close(TOO_MUCH, "The command does not read what is typed.")
+                return
+            continue
+        try:
+            control = TerminalControl.model_validate_json(message.get("text") or "")
+        except ValidationError:
+            await websocket.close(UNREADABLE, 'A text message is JSON such as {"resize": {"rows": 1, "columns": 1}}.')
+            return
+        await terminal.resize(TerminalSize(rows=control.resize.rows, columns=control.resize.columns))
 
 
 class CommandInput:
@@ -72,7 +118,7 @@ class CommandInput:
         self._is_ended = True
         self._more.set()
 
-    async def give(self, execution: Execution, taken: Callable[[int], Awaitable[None]] | None = None) -> None:
+    async def give(self, execution: TakesInput, taken: Callable[[int], Awaitable[None]] | None = None) -> None:
         """To the command, to the end. `taken` hears how many bytes are not kept here any more: the command has them, or
         does not want them."""
         reads = True

@@ -42,6 +42,8 @@ def opened_session_view(details: SessionDetails) -> OpenedSessionView:
         **dict(session_view(details.session)),
         worker=None if details.worker is None else SessionWorkerView.model_validate(details.worker),
         open_runs=[run_view(run) for run in details.open_runs],
+        access=details.standing.access,
+        has_terminal=details.standing.has_terminal,
     )
 
 

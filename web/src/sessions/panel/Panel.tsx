@@ -9,6 +9,7 @@ import { ChangesTab } from "./ChangesTab";
 import { FilesTab } from "./FilesTab";
 import { PreviewTab } from "./PreviewTab";
 import { PANEL_TABS, type PanelTab } from "./tabs";
+import { TerminalTab } from "./TerminalTab";
 import { TodoTab } from "./TodoTab";
 
 export type PanelProps = {
@@ -31,6 +32,7 @@ export function Panel(props: PanelProps) {
     todo: todos.length ? `${todos.filter((todo) => todo.status === "done").length}/${todos.length}` : "",
     ask: pending ? String(pending) : "",
   };
+  const isShown: Partial<Record<PanelTab, boolean>> = { preview: props.file !== undefined || props.tab === "preview", terminal: props.session.has_terminal || props.tab === "terminal" };
   const content = (tab: PanelTab) => {
     switch (tab) {
       case "agent": return <AgentTab {...props} />;
@@ -38,13 +40,14 @@ export function Panel(props: PanelProps) {
       case "changes": return <ChangesTab {...props} />;
       case "files": return <FilesTab {...props} />;
       case "preview": return <PreviewTab {...props} />;
+      case "terminal": return <TerminalTab {...props} />;
       case "ask": return <AskTab questions={props.questions} />;
     }
   };
   return (
     <Tabs.Root value={props.tab} onValueChange={(panel) => props.onShow({ panel: panel as PanelTab })} className="flex min-h-0 flex-1 flex-col">
       <Tabs.List aria-label={t.panel} className="flex h-11 shrink-0 items-center gap-0.5 overflow-x-auto border-b px-2">
-        {PANEL_TABS.filter((tab) => tab !== "preview" || props.file !== undefined || props.tab === tab).map((tab) => (
+        {PANEL_TABS.filter((tab) => isShown[tab] ?? true).map((tab) => (
           <Tabs.Trigger key={tab} value={tab} className="h-8 shrink-0 rounded-md border border-transparent px-2 text-sm text-muted hover:text-text data-[state=active]:border-line data-[state=active]:bg-panel data-[state=active]:font-medium data-[state=active]:text-text">
             {t.panelTabs[tab]}{counts[tab] && <span className={tab === "ask" ? "ml-1.5 rounded-full bg-accent-soft px-1.5 text-xs text-accent tabular" : "ml-1.5 text-xs tabular"}>{counts[tab]}</span>}
           </Tabs.Trigger>

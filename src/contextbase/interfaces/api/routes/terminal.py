@@ -1,27 +1,25 @@
 """A terminal in a sandbox, over a web socket: binary messages are what is typed and shown, text ones are JSON."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query, WebSocket
-from pydantic import ValidationError
 
 from contextbase.commands.shell import continued
 from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.authentication import agents_of, authenticate
 from contextbase.interfaces.api.execution_socket import (
-    TOO_MUCH,
-    UNREADABLE,
     CommandInput,
     end_when_refused,
     first_of,
+    listen,
     refuse_or_bridge,
 )
 from contextbase.interfaces.api.run_views import outcome_view
 from contextbase.sandbox.model import Command, SandboxId, TerminalSize
 from contextbase.sandbox.ports import Execution
-from contextbase.wire.sandbox import EndedItem, TerminalControl
+from contextbase.wire.sandbox import EndedItem
 
 __all__ = ["router"]
 
@@ -59,7 +57,7 @@ async def terminal(
         typed = CommandInput()
         await first_of(
             _show(websocket, execution),
-            _listen(websocket, execution, typed),
+            listen(websocket, execution, typed),
             end_when_refused(websocket, partial(agents_of(websocket).sandboxes.check, sandbox_id=opened)),
             beside=typed.give(execution),
         )
@@ -73,22 +71,3 @@ async def _show(websocket: WebSocket, execution: Execution) -> None:
     ended = EndedItem(outcome=outcome_view(await execution.wait()))
     await websocket.send_text(ended.model_dump_json())
     await websocket.close()
-
-
-async def _listen(websocket: WebSocket, execution: Execution, typed: CommandInput) -> None:
-    """Until they hang up, or say what cannot be understood."""
-    while True:
-        message: dict[str, Any] = dict(await websocket.receive())
-        if message["type"] == "websocket.disconnect":
-            return
-        if (data := message.get("bytes")) is not None:
-            if not typed.add(data):
-                await websocket.close(TOO_MUCH, "The command does not read what is typed.")
-                return
-            continue
-        try:
-            control = TerminalControl.model_validate_json(message.get("text") or "")
-        except ValidationError:
-            await websocket.close(UNREADABLE, 'A text message is JSON such as {"resize": {"rows": 1, "columns": 1}}.')
-            return
-        await execution.resize(TerminalSize(rows=control.resize.rows, columns=control.resize.columns))

@@ -1,0 +1,100 @@
+"""A person's terminal in a session's sandbox, over its socket."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID, uuid4
+
+import pytest
+from tests.support.require import require_root
+from tests.support.scripted_model import script
+from tests.support.server import ServerProcess
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from contextbase.sdk import AsyncClient
+
+pytestmark = pytest.mark.timeout(1200)
+
+_PATIENCE = 600.0
+
+
+class Screen:
+    """What one socket shows."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self.seen = b""
+
+    async def attached(self) -> int:
+        return int(json.loads(await self._socket.recv())["replayed"])
+
+    async def type(self, text: str) -> None:
+        await self._socket.send(text.encode())
+
+    async def shows(self, text: bytes) -> None:
+        async with asyncio.timeout(_PATIENCE):
+            while text not in self.seen:
+                piece = await self._socket.recv()
+                assert isinstance(piece, bytes)
+                self.seen += piece
+
+    async def ends(self) -> tuple[int | None, str | None]:
+        async with asyncio.timeout(_PATIENCE):
+            try:
+                while True:
+                    await self._socket.recv()
+            except ConnectionClosed:
+                return self._socket.close_code, self._socket.close_reason
+
+
+@asynccontextmanager
+async def opened(server: ServerProcess, token: str, session: UUID) -> AsyncIterator[Screen]:
+    address = f"ws{server.url.removeprefix('http')}/api/v1/sessions/{session}/terminal?rows=20&columns=70"
+    async with connect(
+        address, additional_headers={"Authorization": f"Bearer {token}"}, proxy=None, max_size=None
+    ) as socket:
+        yield Screen(socket)
+
+
+async def refused(server: ServerProcess, token: str, session: UUID) -> str:
+    with pytest.raises(InvalidStatus) as found:
+        async with opened(server, token, session):
+            pass
+    return str(json.loads(found.value.response.body or b"{}")["code"])
+
+
+async def test_a_shell_outlasts_its_socket_and_ends_with_the_sandbox(server: ServerProcess) -> None:
+    require_root()
+    owner = (server.data / "owner-token").read_text().strip()
+    async with AsyncClient(server.url, owner) as client:
+        project = (await client.projects.create(f"p-{uuid4().hex[:10]}")).name
+        session = await client.sessions.open(project=project, provider="scripted")
+        assert await refused(server, owner, session.id) == "conflict"
+        async with asyncio.timeout(_PATIENCE):
+            async for _ in session.send(script({"text": "Ready."})):
+                pass
+        async with opened(server, owner, session.id) as screen:
+            await screen.attached()
+            await screen.type("here=$((20 + 3)); stty size; echo begun-$here\n")
+            await screen.shows(b"20 70\r\n")
+            await screen.shows(b"begun-23\r\n")
+        async with opened(server, owner, session.id) as screen, opened(server, owner, session.id) as second:
+            assert await screen.attached() > 0
+            await screen.shows(b"begun-23\r\n")
+            await screen.type("echo again-$here\n")
+            await screen.shows(b"again-23\r\n")
+            await second.attached()
+            await second.shows(b"again-23\r\n")  # the same shell
+        reader = await client.tokens.create("reader", kind="user", actions=["read"], project=project)
+        assert await refused(server, reader.secret, session.id) == "not_found"
+        async with opened(server, owner, session.id) as screen:
+            await screen.attached()
+            await client.sessions.stop(session.id)
+            code, why = await screen.ends()
+            assert code == 1008
+            assert why
+        assert await refused(server, owner, session.id) == "conflict"
+        actions = [row.action for row in (await client.audit(project)).records]
+        assert actions.count("session.terminal") == 1
