@@ -73,12 +73,12 @@ def measure_mcp(*, rounds: int) -> dict[str, float]:
         plain.mkdir()
         (plain / "plan.md").write_text(_TEXT, encoding="utf-8")
         secret = (server.data / "owner-token").read_text().strip()
-        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {secret}"}) as owner:
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, timeout=120) as owner:
             assert owner.post("/api/v1/projects", json={"name": "bench"}).is_success
             written = {"arguments": {"path": "plan.md", "content": _TEXT}}
             assert owner.post("/api/v1/tools/write_file", json=written).is_success
             # The server imports the protocol with the first request; programs that come later do not wait for that.
-            httpx.post(f"{server.url}/mcp", headers=owner.headers, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+            owner.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
         ours = _Program(stack, [PROGRAM, "mcp"], environment(CONTEXTBASE_URL=server.url, CONTEXTBASE_TOKEN=secret))
         theirs = _Program(stack, _filesystem(plain), {"PATH": os.environ["PATH"]})
         own, other = [], []

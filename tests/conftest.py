@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import hypothesis.core
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 from hypothesis.vendor.pretty import RepresentationPrinter
 from tests.support.disks import xfs_disk
@@ -41,6 +42,9 @@ _LONGEST_NAME = 60_000  # bytes of a variable: Linux takes 128 KB
 _SOURCE = Path(__file__).parents[1] / "src"
 _TESTS = Path(__file__).parent
 _SLOWEST_FIRST = ("e2e/web", "e2e/test_openapi", "e2e/test_benchmarks", "e2e", "contracts", "property", "integration")
+
+# By itself httpx gives up after five seconds, which a busy machine may need for the first answer of a server.
+DEFAULT_TIMEOUT_CONFIG.connect = DEFAULT_TIMEOUT_CONFIG.read = DEFAULT_TIMEOUT_CONFIG.write = 120.0
 
 # Many containers say PYTHONDONTWRITEBYTECODE. Then every test process would rewrite every assert again at its start.
 sys.dont_write_bytecode = False
