@@ -74,3 +74,11 @@ export async function ask<T>(method: string, path: string, body?: unknown, token
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
+
+/** Somebody with a role in the project, in a browser of their own. */
+export async function guest(name: string, role: string): Promise<Visit> {
+  await ask("POST", "/api/v1/users", { login_name: name, display_name: name });
+  await ask("PUT", "/api/v1/roles/bindings", { user: name, role, scope: "project:notes" });
+  const { secret } = await ask<{ secret: string }>("POST", "/api/v1/tokens", { principal: name, kind: "user" });
+  return await visit({ token: secret });
+}

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Page } from "playwright-core";
-import { ask, open, script, type Visit, violations, visit } from "./browser";
+import { ask, guest, open, script, type Visit, violations, visit } from "./browser";
 
 const ours = Math.random().toString(36).slice(2, 8);
 
@@ -14,14 +14,6 @@ async function startedSession(title: string): Promise<string> {
   const run = await ask<{ id: string }>("POST", `/api/v1/sessions/${session}/runs`, { message: script({ text: "Ready." }) });
   await expect.poll(async () => (await ask<{ state: string }>("GET", `/api/v1/runs/${run.id}`)).state, { timeout: 120_000 }).toBe("succeeded");
   return session;
-}
-
-/** Somebody with a role in the project, in a browser of their own. */
-async function guest(name: string, role: string): Promise<Visit> {
-  await ask("POST", "/api/v1/users", { login_name: name, display_name: name });
-  await ask("PUT", "/api/v1/roles/bindings", { user: name, role, scope: "project:notes" });
-  const { secret } = await ask<{ secret: string }>("POST", "/api/v1/tokens", { principal: name, kind: "user" });
-  return await visit({ token: secret });
 }
 
 const SCREEN = 'aside [data-testid="terminal"]';

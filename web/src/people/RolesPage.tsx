@@ -113,7 +113,7 @@ function Given() {
   return (
     <section>
       <h2 className="mb-3 text-lg font-semibold">{t.gives}</h2>
-      <Table label={t.gives} head={[t.role, t.scope, t.gives]} rows={roles.map((one) => ({ key: `${one.role} ${one.scope}`, cells: [one.role, <span key="s" className="mono">{one.scope}</span>, <span key="g" className="flex flex-wrap gap-1">{one.gives.map((each) => <Chip key={each}>{each}</Chip>)}{one.gives.length === 0 && "–"}</span>] }))} />
+      <Table label={t.gives} head={[t.role, t.scope, t.rights]} rows={roles.map((one) => ({ key: `${one.role} ${one.scope}`, cells: [one.role, <span key="s" className="mono">{one.scope}</span>, <span key="g" className="flex flex-wrap gap-1">{one.gives.map((each) => <Chip key={each}>{each}</Chip>)}{one.gives.length === 0 && "–"}</span>] }))} />
     </section>
   );
 }

@@ -5,17 +5,20 @@ import { useState } from "react";
 import { matches } from "../shell/matching";
 import { useText } from "../text";
 import { Age, Button, buttonClass, classes, inputClass, Kbd, Problem, Skeleton } from "../ui/basics";
+import { shortName } from "../ui/format";
 import { providerName } from "./profiles";
-import { projectNamesQuery, questionsQuery, type Session, sessionsQuery } from "./queries";
+import { projectNamesQuery, questionsQuery, type Session, sessionsQuery, sharedSessionsQuery } from "./queries";
 
 export function History({ active, onOpen }: { active?: string; onOpen?: () => void }) {
   const { sessions: t, apps: { appSession: app } } = useText();
   const sessions = useInfiniteQuery({ ...sessionsQuery(), refetchInterval: 15_000 });
+  const shared = useQuery({ ...sharedSessionsQuery(), refetchInterval: 15_000 }).data ?? [];
   const names = useQuery(projectNamesQuery()).data;
   const questions = useQuery(questionsQuery()).data ?? [];
   const [words, setWords] = useState("");
   const all = sessions.data?.pages.flatMap((page) => page.sessions) ?? [];
   const shown = all.filter((one) => matches(`${one.title} ${names?.get(one.project_id) ?? ""}`, words));
+  const sharedShown = shared.filter((one) => matches(`${one.title} ${one.owner}`, words));
   const waiting = (session: Session) => questions.filter((question) => question.session_id === session.id).length;
   return (
     <div className="flex min-h-0 flex-1 flex-col">
@@ -28,7 +31,7 @@ export function History({ active, onOpen }: { active?: string; onOpen?: () => vo
         {sessions.error && !sessions.data && <Problem error={sessions.error} retry={() => void sessions.refetch()} />}
         {sessions.data && all.length === 0 && <p className="px-2 py-3 text-muted">{t.empty}</p>}
         {all.length > 0 && shown.length === 0 && <p className="px-2 py-3 text-muted">{t.none}</p>}
-        {byDay(shown, t).map((day) => (
+        {[...byDay(shown, t), ...(sharedShown.length ? [{ label: t.share.section, sessions: sharedShown }] : [])].map((day) => (
           <section key={day.label} aria-label={day.label}>
             <h2 className="px-2 pt-3 pb-1 text-xs text-muted">{day.label}</h2>
             <ul>
@@ -36,7 +39,7 @@ export function History({ active, onOpen }: { active?: string; onOpen?: () => vo
                 <li key={session.id}>
                   <Link to="/sessions/$session" params={{ session: session.id }} onClick={onOpen} aria-current={session.id === active ? "page" : undefined} className={classes("block rounded-md px-2 py-1.5", session.id === active ? "bg-accent-soft" : "row-hover")}>
                     <span className="flex items-baseline gap-2"><span className="min-w-0 flex-1 truncate font-medium" title={session.title}>{session.title || t.untitled}</span><Age at={session.last_active_at} className="shrink-0 text-xs text-muted" /></span>
-                    {waiting(session) > 0 ? <span className="block truncate text-xs text-accent">{t.list.waits(waiting(session))}</span> : <span className="block truncate text-xs text-muted">{providerName(session.provider)} · {session.app ? `${app} ${session.app}` : (names?.get(session.project_id) ?? "…")}{session.state === "closed" && ` · ${t.closed}`}</span>}
+                    {waiting(session) > 0 ? <span className="block truncate text-xs text-accent">{t.list.waits(waiting(session))}</span> : <span className="block truncate text-xs text-muted">{day.label === t.share.section ? shortName(session.owner) : providerName(session.provider)} · {session.app ? `${app} ${session.app}` : (names?.get(session.project_id) ?? "…")}{session.state === "closed" && ` · ${t.closed}`}</span>}
                   </Link>
                 </li>
               ))}

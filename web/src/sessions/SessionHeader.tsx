@@ -4,13 +4,16 @@ import { MoreHorizontal, PanelLeft, PanelRight } from "lucide-react";
 import { DropdownMenu as Menu } from "radix-ui";
 import { useEffect, useState } from "react";
 import { api, body } from "../api/client";
+import { meQuery } from "../api/queries";
 import { useText } from "../text";
 import { Button, Chip, classes, IconButton } from "../ui/basics";
 import { Dialog } from "../ui/dialog";
+import { shortName } from "../ui/format";
 import { tell, tellError } from "../ui/toasts";
 import type { Totals } from "./parts";
 import { type Profile, PROFILES, providerName, type Wishes } from "./profiles";
 import { agentsQuery, type OpenedSession, type Run, sessionKeys } from "./queries";
+import { ShareDialog } from "./ShareDialog";
 import { useHistorySheet } from "./SessionsLayout";
 import { agentState, formatClock, formatCost, formatCount, hasEnded, STATE_TONES } from "./states";
 
@@ -30,14 +33,15 @@ export function SessionHeader({ session, project, run, totals, questions, wishes
         <span className="truncate font-semibold" title={session.title}>{session.title || t.untitled}</span>
       </h1>
       <StateChip run={run} questions={questions} />
+      {session.access !== "own" && <span className="hidden shrink-0 sm:inline" data-testid="shared"><Chip title={t.share.levels[session.access]}>{t.share.by(shortName(session.owner))}</Chip></span>}
       <span className="ml-auto" />
       {totals.tokens > 0 && <span className="hidden shrink-0 text-sm text-muted tabular md:inline">{t.thread.tokens(formatCount(totals.tokens))}{totals.cost > 0 && ` · ${formatCost(totals.cost)}`}</span>}
-      <select aria-label={t.draft.provider} className={choice} value={provider} onChange={(event) => onWishes({ ...wishes, provider: event.target.value })}>
+      {session.access !== "read" && <select aria-label={t.draft.provider} className={choice} value={provider} onChange={(event) => onWishes({ ...wishes, provider: event.target.value })}>
         {[...new Set([provider, ...agents.map((one) => one.name)])].map((one) => <option key={one} value={one}>{providerName(one)}</option>)}
-      </select>
-      <select aria-label={t.composer.profile} className={choice} value={wishes.executionProfile ?? session.profile} onChange={(event) => onWishes({ ...wishes, executionProfile: event.target.value as Profile })}>
+      </select>}
+      {session.access !== "read" && <select aria-label={t.composer.profile} className={choice} value={wishes.executionProfile ?? session.profile} onChange={(event) => onWishes({ ...wishes, executionProfile: event.target.value as Profile })}>
         {PROFILES.map((one) => <option key={one} value={one}>{t.composer.profiles[one]}</option>)}
-      </select>
+      </select>}
       <SessionMenu session={session} />
       <IconButton label={t.panel} className="xl:hidden" onClick={onPanel}><PanelRight size={16} strokeWidth={1.5} /></IconButton>
     </header>
@@ -67,7 +71,10 @@ function SessionMenu({ session }: { session: OpenedSession }) {
   const t = useText();
   const navigate = useNavigate();
   const client = useQueryClient();
+  const me = useQuery(meQuery()).data;
   const [asks, setAsks] = useState(false);
+  const [isSharing, setSharing] = useState(false);
+  const isOwn = session.access === "own";
   const path = { session: session.id };
   const changed = () => {
     void client.invalidateQueries({ queryKey: sessionKeys.one(session.id) });
@@ -85,15 +92,27 @@ function SessionMenu({ session }: { session: OpenedSession }) {
     },
     onError: tellError,
   });
+  const leave = useMutation({
+    mutationFn: () => body(api.DELETE("/api/v1/sessions/{session}/shares/{user}", { params: { path: { session: session.id, user: me ? shortName(me.principal) : "" } } })),
+    onSuccess: async () => {
+      tell(t.sessions.share.left);
+      await client.invalidateQueries({ queryKey: sessionKeys.all });
+      await navigate({ to: "/sessions", replace: true });
+    },
+    onError: tellError,
+  });
   return (
     <>
+      <ShareDialog session={session.id} open={isSharing} onClose={() => setSharing(false)} />
       <Menu.Root modal={false}>
         <Menu.Trigger asChild><IconButton label={t.sessions.more}><MoreHorizontal size={16} strokeWidth={1.5} /></IconButton></Menu.Trigger>
         <Menu.Portal>
           <Menu.Content align="end" collisionPadding={8} className="z-50 min-w-56 animate-appear rounded-lg border bg-panel p-1 shadow-float">
-            {session.state !== "closed" && <Menu.Item className={item} onSelect={() => pin.mutate()}>{session.pinned ? t.sessions.unpin : t.sessions.pin}</Menu.Item>}
-            {session.state !== "closed" && <Menu.Item className={item} onSelect={() => close.mutate()}>{t.sessions.close}</Menu.Item>}
-            <Menu.Item className={classes(item, "text-refused")} onSelect={() => setAsks(true)}>{t.sessions.remove}</Menu.Item>
+            {!isOwn && <Menu.Item className={item} onSelect={() => leave.mutate()}>{t.sessions.share.leave}</Menu.Item>}
+            {isOwn && <Menu.Item className={item} onSelect={() => setSharing(true)}>{t.sessions.share.open}</Menu.Item>}
+            {isOwn && session.state !== "closed" && <Menu.Item className={item} onSelect={() => pin.mutate()}>{session.pinned ? t.sessions.unpin : t.sessions.pin}</Menu.Item>}
+            {isOwn && session.state !== "closed" && <Menu.Item className={item} onSelect={() => close.mutate()}>{t.sessions.close}</Menu.Item>}
+            {isOwn && <Menu.Item className={classes(item, "text-refused")} onSelect={() => setAsks(true)}>{t.sessions.remove}</Menu.Item>}
           </Menu.Content>
         </Menu.Portal>
       </Menu.Root>

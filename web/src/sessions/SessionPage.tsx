@@ -5,6 +5,7 @@ import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react
 import { useLiveProjects } from "../live/hooks";
 import { useText } from "../text";
 import { Button, classes, Problem, Skeleton } from "../ui/basics";
+import { shortName } from "../ui/format";
 import { Sheet } from "../ui/sheet";
 import { Composer } from "./Composer";
 import { takeFirstMessage } from "./firstMessage";
@@ -64,17 +65,25 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
     },
     [navigate, session.id],
   );
-  const openFile = useCallback((path: string) => show({ panel: "preview", file: projectPath(path) }), [show]);
+  const isOwn = session.access === "own";
+  const openFile = useCallback(
+    (path: string) => {
+      // The session's folder is its owner's alone; what landed of a file is in the project.
+      if (isOwn) show({ panel: "preview", file: projectPath(path) });
+      else if (project) void navigate({ to: "/projects/$project/files/$", params: { project, _splat: projectPath(path) } });
+    },
+    [show, isOwn, project, navigate],
+  );
   const lastPrompt = chat.messages.findLast((message) => message.role === "user");
   const actions = useMemo<ThreadActions>(
     () => ({
       project: project ?? "",
       session: session.id,
       openFile,
-      ...(session.state === "closed" ? {} : { rewind: isWorking ? undefined : forking.rewind, retry: isWorking || !lastPrompt ? undefined : () => void chat.send(textOf(lastPrompt)) }),
-      fork: forking.fork,
+      ...(session.state === "closed" ? {} : { rewind: isWorking || !isOwn ? undefined : forking.rewind, retry: isWorking || session.access === "read" || !lastPrompt ? undefined : () => void chat.send(textOf(lastPrompt)) }),
+      fork: isOwn ? forking.fork : undefined,
     }),
-    [project, session.id, session.state, openFile, isWorking, forking.rewind, forking.fork, lastPrompt],
+    [isOwn, session.access, project, session.id, session.state, openFile, isWorking, forking.rewind, forking.fork, lastPrompt],
   );
   const panel = (
     <Suspense fallback={<Skeleton lines={6} />}>
@@ -95,11 +104,11 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
             agent={providerName(wishes.provider ?? session.provider)}
             isWorking={isWorking}
             isStopping={chat.isStopping}
-            disabled={session.state === "closed" ? t.sessions.closedHint : undefined}
+            disabled={session.state === "closed" ? t.sessions.closedHint : session.access === "read" ? t.sessions.share.readHint(shortName(session.owner)) : undefined}
             autoFocus={window.matchMedia("(min-width: 768px)").matches}
             onSend={chat.send}
             onStop={() => void chat.stop()}
-            attach={session.worker ? (files) => uploadToFolder(session, files) : undefined}
+            attach={session.worker && isOwn ? (files) => uploadToFolder(session, files) : undefined}
           >
             <QueuedMessages session={session.id} runs={queued} />
           </Composer>

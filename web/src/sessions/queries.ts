@@ -10,8 +10,10 @@ export type Run = Schemas["RunView"];
 
 export const sessionKeys = {
   all: ["sessions"] as const,
+  list: ["sessions", "own"] as const,
   one: (session: string) => ["session", session] as const,
   runs: (session: string) => ["session", session, "runs"] as const,
+  shares: (session: string) => ["session", session, "shares"] as const,
   folder: (session: string) => ["session", session, "folder"] as const,
 };
 
@@ -30,11 +32,15 @@ export async function ask<T>(method: string, path: string, sent?: unknown, signa
 
 export const sessionsQuery = () =>
   infiniteQueryOptions({
-    queryKey: sessionKeys.all,
+    queryKey: sessionKeys.list,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ signal, pageParam }) => body(api.GET("/api/v1/sessions", { params: { query: { before: pageParam, limit: 50 } }, signal })),
     getNextPageParam: (last) => last.next_before ?? undefined,
   });
+
+/** What others share with the reader. */
+export const sharedSessionsQuery = () =>
+  queryOptions({ queryKey: [...sessionKeys.all, "shared"] as const, queryFn: async ({ signal }) => (await body(api.GET("/api/v1/shared-sessions", { params: { query: { limit: 100 } }, signal }))).sessions });
 
 export const sessionQuery = (session: string) =>
   queryOptions({

@@ -36,7 +36,7 @@ export const people = {
   linkTitle: (who: string) => `A link for ${who}`, linkHint: "It works once. Send it to the person; it is not shown again.", until: "Good until", resetTitle: (who: string) => `Reset the password of ${who}?`, resetHint: "The old password stops working, and every browser is logged out.",
   departments: "Departments", departmentsHint: "Apps can be shown to a department.", newDepartment: "New department", departmentName: "Name", departmentTitle: "Title", people: (n: number) => s(n, "person", "people"), removed: (name: string) => `Department ${name} was removed.`, remove: "Remove", all: "All departments", noDepartments: "No departments yet.",
   bindings: "Who has which role", bindingsHint: "A role holds in a scope: platform, app:NAME, project:NAME, user:NAME or department:NAME.", role: "Role", scope: "Scope", grant: "Give the role", granted: "Given by", revoke: "Take away", noBindings: "Nobody has a role yet.", grantedToast: (who: string, role: string) => `${who} has the role ${role}.`, revokedToast: (who: string, role: string) => `${who} no longer has the role ${role}.`, already: "That was so already.",
-  explain: "May somebody do this?", explainHint: "The answer names the role that decides it. A token may allow less.", action: "Action", allowed: "allowed", denied: "not allowed", gives: "What each role gives", inScope: "in",
+  explain: "May somebody do this?", explainHint: "The answer names the role that decides it. A token may allow less.", action: "Action", allowed: "allowed", denied: "not allowed", gives: "What each role gives", rights: "Rights", inScope: "in",
   roleNames: { platform_admin: "platform_admin", app_admin: "app_admin", project_admin: "project_admin", member: "member" } as Record<string, string>,
 };
 

@@ -56,6 +56,11 @@ export const sessions = {
     modeHints: { queue: "Begins when this run has ended", steer: "Reaches the agent in the midst of this run", interrupt: "Stops this run and begins at once" } as Record<string, string>,
     queued: "Next", dequeue: "Take it out of the queue", profile: "Mode of work", removeFile: (name: string) => `Remove ${name}`, failed: "That was not sent",
   },
+  share: {
+    open: "Share…", title: "Share this session", intro: "Show this conversation to somebody, or let them talk to the agent too. They must be able to read where it works. It ends when you take it back.", person: "Person", may: "May", share: "Share", none: "You share it with nobody.", list: "Shared with", takeBack: "Take back",
+    levels: { read: "read along", drive: "drive it" } as Record<string, string>, hints: { read: "Sees all that is said and done, live. Changes nothing.", drive: "Also sends messages, stops runs and answers the agent. The agent works with your rights all the same." } as Record<string, string>,
+    levelOf: (who: string) => `What ${who} may do`, takenBack: (who: string) => `${who} does not see this session any more.`, by: (who: string) => `shared by ${who}`, section: "Shared with you", readHint: (who: string) => `You read along. ${who} can let you drive it.`, leave: "Leave this session", left: "You left the session.",
+  },
   panelTabs: { agent: "Agent", todo: "Todo", changes: "Changes", files: "Files", preview: "Preview", terminal: "Terminal", ask: "Ask" } as Record<string, string>,
   agent: {
     run: "Run", executor: "Executor", machine: "Machine", attempt: "Attempt", program: "Program", model: "Model", started: "Started", took: "Took", lastError: "Last error", noError: "none", worker: "Sandbox", synced: "Stored", never: "never", phases: "Phases", noRun: "No run yet", noRunHint: "Write a message, and the agent begins.",

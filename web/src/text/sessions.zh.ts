@@ -52,6 +52,11 @@ export const sessions: typeof sessionsEn = {
     mode: "智能体工作时", modes: { queue: "排队", steer: "引导", interrupt: "打断" }, modeHints: { queue: "此次运行结束后开始", steer: "在此次运行中送达智能体", interrupt: "停止此次运行并立即开始" },
     queued: "接下来", dequeue: "移出队列", profile: "工作方式", removeFile: (name) => `移除 ${name}`, failed: "没有发送成功",
   },
+  share: {
+    open: "共享…", title: "共享此会话", intro: "让他人查看这段对话，或让他们也能与智能体交谈。对方须能读取会话所在之处。您收回后即失效。", person: "人员", may: "可以", share: "共享", none: "尚未与任何人共享。", list: "已共享给", takeBack: "收回",
+    levels: { read: "旁观", drive: "驾驭" }, hints: { read: "实时查看全部对话与操作，不能改动。", drive: "还可发送消息、停止运行、回答智能体。智能体仍以您的权限工作。" },
+    levelOf: (who) => `${who} 可以做什么`, takenBack: (who) => `${who} 不再能看到此会话。`, by: (who) => `由 ${who} 共享`, section: "与您共享", readHint: (who) => `您在旁观。${who} 可以让您驾驭。`, leave: "离开此会话", left: "您已离开此会话。",
+  },
   panelTabs: { agent: "智能体", todo: "待办", changes: "修改", files: "文件", preview: "预览", terminal: "终端", ask: "提问" },
   agent: {
     run: "运行", executor: "执行器", machine: "机器", attempt: "尝试", program: "程序", model: "模型", started: "开始于", took: "用时", lastError: "最近错误", noError: "无", worker: "沙箱", synced: "已保存", never: "从未", phases: "阶段", noRun: "还没有运行", noRunHint: "发一条消息，智能体就开始工作。",

@@ -26,6 +26,7 @@ export function ChangesTab(props: PanelProps) {
     return (runs ?? []).flatMap((run) => { const landing = told.get(run.id); return landing ? [{ run, landing }] : []; });
   }, [messages, runs]);
   const shown = scope === "since" ? landings.slice(0, 1) : landings;
+  const isOwn = session.access === "own";
   const isIdle = session.open_runs.length === 0;
   const newest = landings[0];
   const counts = useMemo(() => sum(shown.map((one) => one.landing)), [shown]);
@@ -47,11 +48,11 @@ export function ChangesTab(props: PanelProps) {
             {landing.held_back > 0 && <p className="text-sm text-waiting">{t.sessions.landing.heldBack(landing.held_back)}</p>}
           </section>
         ))}
-        {newest && isIdle && waits(newest.landing) && <div className="rounded-lg border border-line-strong p-3"><WaitingActions session={session.id} because={newest.landing.because} /></div>}
-        {session.worker && <Uncommitted {...props} isQuiet={landings.length > 0} />}
-        {landings.length === 0 && !session.worker && <Empty title={t.sessions.changes.none} tall={false}>{t.sessions.changes.noneHint}</Empty>}
+        {isOwn && newest && isIdle && waits(newest.landing) && <div className="rounded-lg border border-line-strong p-3"><WaitingActions session={session.id} because={newest.landing.because} /></div>}
+        {isOwn && session.worker && <Uncommitted {...props} isQuiet={landings.length > 0} />}
+        {landings.length === 0 && !(isOwn && session.worker) && <Empty title={t.sessions.changes.none} tall={false}>{t.sessions.changes.noneHint}</Empty>}
       </div>
-      {newest?.landing.seq != null && project && (
+      {isOwn && newest?.landing.seq != null && project && (
         <div className="flex shrink-0 items-center gap-2 border-t px-4 py-2">
           <span className="min-w-0 flex-1 text-sm text-muted">{t.sessions.landing.undoHint}</span>
           <Link to="/projects/$project/log" params={{ project }} search={{ run: newest.run.id, undo: newest.landing.seq }} className={buttonClass("plain", true)}>{t.sessions.landing.undo}</Link>

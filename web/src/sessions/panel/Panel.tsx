@@ -32,7 +32,8 @@ export function Panel(props: PanelProps) {
     todo: todos.length ? `${todos.filter((todo) => todo.status === "done").length}/${todos.length}` : "",
     ask: pending ? String(pending) : "",
   };
-  const isShown: Partial<Record<PanelTab, boolean>> = { preview: props.file !== undefined || props.tab === "preview", terminal: props.session.has_terminal || props.tab === "terminal" };
+  const isOwn = props.session.access === "own"; // the folder is the owner's alone
+  const isShown: Partial<Record<PanelTab, boolean>> = { files: isOwn, preview: isOwn && (props.file !== undefined || props.tab === "preview"), terminal: props.session.has_terminal || props.tab === "terminal" };
   const content = (tab: PanelTab) => {
     switch (tab) {
       case "agent": return <AgentTab {...props} />;
