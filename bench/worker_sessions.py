@@ -13,6 +13,7 @@ from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.postgres import embedded_server
 from tests.support.scripted_model import running_scripted_model, script
 
+from bench.bare_program import SPOKEN, BareProgram
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.migrations.runner import migrate
 from contextbase.sandbox.model import Command, SandboxId
@@ -68,15 +69,23 @@ async def _one_session(world: AgentWorld, rounds: int) -> dict[str, float]:
 
 
 async def _claude(world: AgentWorld, rounds: int) -> dict[str, float]:
-    """The first text of Claude Code in a session that is warm, beside the bare program with the same model."""
+    """The first text of Claude Code in a session that is warm, beside the bare program with the same model; and what
+    the session's sandbox takes while the program waits for the next message."""
     session = await world.session(provider="claude-code")
     await world.done(session, _HELLO)
     ours, bare = [], []
     with running_scripted_model(_HELLO) as model:
+        program = BareProgram("claude", world.host.homes.parent / "bare", model.url, _HELLO)
+        await program.first_word()
         for _ in range(max(rounds // 4, 3)):
-            bare.append(await _timed(_bare_claude(model.url, world.host.homes.parent)))
-            ours.append(await _until(world, session, "message.delta", "message.done"))
+            bare.append(await program.first_word())
+            ours.append(await _until(world, session, *SPOKEN))
+        await program.end()
+    live = world.host.live(session.id)
+    assert live is not None
+    idle = await live.driver.stats(live.sandbox_id)
     return {
+        "idle_cli_mb": idle.memory / (1 << 20),
         "first_token_ms": _median(ours),
         "bare_first_token_ms": _median(bare),
         "first_token_added_ms": _median(ours) - _median(bare),
@@ -92,13 +101,9 @@ async def _many(world: AgentWorld, count: int) -> dict[str, float]:
         await world.ended(run)
     seconds = time.perf_counter() - began
     grown = _server_memory() - before
-    live = world.host.live(sessions[0].id)
-    assert live is not None
-    idle = await live.driver.stats(live.sandbox_id)
     return {
         "hundred_sessions_s": seconds * 100 / count,
         "idle_session_mb": grown / count / (1 << 20),
-        "idle_cli_mb": idle.memory / (1 << 20),
     }
 
 
@@ -121,37 +126,6 @@ async def _until(world: AgentWorld, session: AgentSession, *kinds: str) -> float
 
 async def _exec(driver: SandboxDriver, sandbox_id: SandboxId) -> None:
     await (await driver.exec(sandbox_id, Command(argv=("/bin/true",)))).wait()
-
-
-async def _bare_claude(url: str, folder: Path) -> None:
-    program = installed("claude") / "claude_agent_sdk" / "_bundled" / "claude"
-    home = folder / "bare"
-    home.mkdir(exist_ok=True)
-    line = [str(program), "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
-    process = await asyncio.create_subprocess_exec(
-        *(*line, "--setting-sources=", "--model", "claude-sonnet-4-5"),
-        cwd=home,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(home),
-            "ANTHROPIC_BASE_URL": url,
-            "ANTHROPIC_API_KEY": "dummy",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-        },
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        limit=32 << 20,
-    )
-    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - for the type checker
-    process.stdin.write(_HELLO.encode())
-    process.stdin.close()
-    async for text in process.stdout:
-        if b"text_delta" in text:
-            break
-    process.kill()
-    await process.wait()
 
 
 async def _timed(work: Awaitable[object]) -> float:

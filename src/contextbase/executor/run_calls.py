@@ -46,6 +46,7 @@ class RunCalls:
         outcome = self._runs.outcome(turn.key)
         state = "running" if outcome is None else "finished"
         values = {"run_id": turn.run_id, "attempt": turn.attempt, "state": state, "outcome": outcome}
+        values["after"] = self._runs.began_after(turn.key)
         return CallAnswer(status=202 if is_new else 200, values=values)
 
     async def cancel(self, call: ExecutorCall) -> CallAnswer:

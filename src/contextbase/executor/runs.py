@@ -49,6 +49,7 @@ class RunSupervisor:
         self._canceled = asyncio.Event()
         self._reason: str | None = None
         self._ended: dict[str, str] = {}  # outcomes by run and attempt
+        self._before: dict[str, int] = {}  # the journal's last number when they began, likewise
         self._recover()
 
     @property
@@ -62,6 +63,7 @@ class RunSupervisor:
         if self._turn is not None:
             raise RunInProgress
         self._turn = turn
+        self._before[turn.key] = self._journal.last
         self._canceled = asyncio.Event()
         self._reason = None
         self._task = asyncio.create_task(self._run(turn))
@@ -97,6 +99,10 @@ class RunSupervisor:
 
     def outcome(self, key: str) -> str | None:
         return self._ended.get(key)
+
+    def began_after(self, key: str) -> int:
+        """All events of this attempt come after this number; 0 if an earlier executor began it."""
+        return self._before.get(key, 0)
 
     def attempts(self, run_id: str) -> dict[int, str]:
         """Of one run: how each attempt ended, or "running"."""

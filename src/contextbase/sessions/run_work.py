@@ -89,6 +89,7 @@ class RunWork:
         self._said = RunSettings()
         self._canceled = asyncio.Event()
         self._steering = SteeringDelivery(parts.runs, claimed.run.id)
+        self._after: int | None = None  # the executor's events of this attempt come after this number
         self._told = claimed.run.attempt  # the attempt by which the executor knows what it does for us
         self._may_be_known = claimed.run.attempt > 1 or claimed.run.state is not RunState.CLAIMED  # to the executor
 
@@ -205,8 +206,11 @@ class RunWork:
     async def _begin(self, worker: LiveWorker, folder: SessionFolder) -> None:
         said = self._said
         _check_servers(self._run.provider, said)
-        told = await self._parts.earlier.before(self._session, self._run)
-        answers = await self._parts.questions.for_turn(self._run)
+        told, answers, landed = await asyncio.gather(
+            self._parts.earlier.before(self._session, self._run),
+            self._parts.questions.for_turn(self._run),
+            self._parts.runs.landed_before(self._run),
+        )
         prompts = [] if answers.new and told.resume is not None else [self._run.prompt]
         body = {
             "run_id": str(self._run.id),
@@ -218,7 +222,7 @@ class RunWork:
             "resume": told.resume,
             "state_version": told.state_version,
             "history": told.history,
-            "notes": await self._notes(folder, told.missed, is_answered=bool(answers.new)) or None,
+            "notes": self._notes(landed, folder, told.missed, is_answered=bool(answers.new)) or None,
             "profile": self._run.profile,
             "attachments": await self._parts.attachments.place(self._run.id, folder.record, self._parts.host.owner),
             "allowed_tools": list(answers.allowed_tools),
@@ -235,23 +239,25 @@ class RunWork:
         }
         await self._parts.host.send_files(self._session, worker)  # with those that came with the message
         try:
-            (await worker.link.call("POST", "/run", body)).checked()
+            after = (await worker.link.call("POST", "/run", body)).checked().get("after")
         except Conflict:  # it still works on a run that this session has given up
             await worker.link.call("POST", "/cancel", {"reason": "superseded"})
             raise
+        self._after = after if isinstance(after, int) else None
         for question_id in answers.new:
             await self._parts.questions.delivered(self._run, question_id)
         if told.reason is not None:
             run, data = self._run, {"reason": told.reason}
             await self._parts.runs.tell(run.session_id, run.id, run.attempt, CONVERSATION_REBUILT, data)
 
-    async def _notes(self, folder: SessionFolder, missed: str | None, *, is_answered: bool) -> str:
-        last = await self._parts.runs.landed_before(self._run)
+    def _notes(
+        self, landed: Mapping[str, Any] | None, folder: SessionFolder, missed: str | None, *, is_answered: bool
+    ) -> str:
         is_cut_off = self._run.started_at is not None and self._run.attempt > 1 and not is_answered
         more = [CUT_OFF] if is_cut_off else []
         if missed is not None:
             more.append(f"{MISSED}\n\n{missed}\n")
-        return turn_notes(last, folder.refreshed, more=more)
+        return turn_notes(landed, folder.refreshed, more=more)
 
     async def _followed(self, worker: LiveWorker) -> RunEnd:
         """Write down what the executor tells, to the end of the attempt."""
@@ -280,7 +286,9 @@ class RunWork:
         await self._move_on(*(states if is_waiting else reversed(states)))
 
     async def _read(self, worker: LiveWorker, watch: QuestionWatch) -> RunEnd:
-        after = await self._parts.log.last(self._run.id, self._run.attempt)
+        after = self._after
+        if after is None:
+            after = await self._parts.log.last(self._run.id, self._run.attempt)
         error: Mapping[str, Any] = {}
         async with aclosing(gathered(worker.link.events(after))) as batches:
             async for batch in batches:

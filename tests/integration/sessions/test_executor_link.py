@@ -71,6 +71,18 @@ async def there(site: Site) -> AsyncIterator[Attached]:
         yield there
 
 
+@bubblewrap
+async def test_a_run_tells_after_which_event_its_own_come(there: Attached) -> None:
+    first, second = run_body(script({"text": "One."})), run_body(script({"text": "Two."}))
+    assert (await there.link.call("POST", "/run", first)).json()["after"] == 0
+    before = await there.events_until("run.finished")
+    told = [(await there.link.call("POST", "/run", second)).json()["after"] for _ in range(2)]
+    assert told == [before[-1]["n"]] * 2
+    own = await there.events_until("run.finished", after=told[0])
+    assert {event["run_id"] for event in own} == {second["run_id"]}
+    assert own[0]["data"]["state"] == "running"
+
+
 def codes(events: list[dict[str, Any]]) -> list[str]:
     return [event["data"]["code"] for event in events if event["type"] == "run.error"]
 
