@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.support.agent_program_cases import OF_A_RUN, PROGRAMS, Program, inside, of_type, outcome
 from tests.support.executor_site import Attached, attached, gateway_handler
+from tests.support.mcp_servers import PROGRAM as SERVER_OF_MCP
 from tests.support.sandbox_drivers import Site
 from tests.support.scripted_model import RecordedModel, script
 
@@ -68,7 +69,7 @@ async def test_one_that_is_killed_while_it_sleeps_is_started_again_and_nothing_i
         await inside(there, f"[ ! -e /proc/{second} ]")
 
 
-async def test_one_that_slept_for_long_is_ended_and_so_is_one_that_left_something_running_or_was_stopped(
+async def test_one_that_slept_for_long_is_ended_and_so_is_one_that_has_children_or_was_stopped(
     one_site: Site, program: Program
 ) -> None:
     async with attached(one_site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
@@ -79,6 +80,11 @@ async def test_one_that_slept_for_long_is_ended_and_so_is_one_that_left_somethin
         await said(there, program.run(script(left, {"text": "42."}), resume=conversation, **KEPT))
         kept = await kept_process(there)  # None: what it left was below it
         await inside(there, f'[ "$({OF_A_RUN})" = "{"" if kept is None else f"/proc/{kept}/environ"}" ]')
+        command = [one_site.require_python(), "-c", SERVER_OF_MCP]
+        words = {"words": {"command": command, "environment": {"WORD": "blue"}}}  # its own child, which would go on
+        await said(there, program.run(script({"text": "43."}), resume=conversation, mcp_servers=words, **KEPT))
+        assert await kept_process(there) is None
+        await inside(there, f'[ -z "$({OF_A_RUN})" ]')
         body = program.run(script({"text": "I begin."}, {"pause": 600}), resume=conversation, **KEPT)
         after = (await there.link.call("GET", "/status")).json()["last"]
         await there.link.call("POST", "/run", body)
