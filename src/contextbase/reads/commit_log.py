@@ -74,13 +74,17 @@ class CommitLog:
         project_id: ProjectId,
         *,
         path: TreePath | None = None,
+        below: TreePath | None = None,
         principal: PrincipalName | None = None,
         run: str | None = None,
         before: Seq | None = None,
         limit: int = 50,
     ) -> LogPage:
         """Commits newest first. One that touched nothing the caller may see is passed over. A page may be short and
-        still name a next one: only so many hidden commits are passed over at a time."""
+        still name a next one: only so many hidden commits are passed over at a time.
+
+        `path`: a file, across renames; raises `NotFound` if the caller may see none there. `below`: only what changed
+        in this folder."""
         caller.require(Action.READ, project_id)
         async with self._database.connection() as connection:
             authority = await self._gate.authority(connection, caller, project_id)
@@ -93,7 +97,7 @@ class CommitLog:
             last, scanned = before or Seq(_ABOVE_EVERY_SEQ), 0
             async for commit, changes in _commits(connection, project_id, last, wanted):
                 last, scanned = Seq(commit["seq"]), scanned + 1
-                visible = [_change(row, authority) for row in changes if _shows(authority, row)]
+                visible = [_change(row, authority) for row in changes if _lies_in(below, row) and _shows(authority, row)]
                 if visible:
                     entries.append(_entry(commit, visible))
                 if len(entries) == limit or scanned == _MOST_SCANNED:
@@ -155,6 +159,10 @@ async def _commits(
             before = commit["seq"]
         if len(commits) < wanted.page and incomplete is None:
             return
+
+
+def _lies_in(folder: TreePath | None, row: asyncpg.Record) -> bool:
+    return folder is None or TreePath.stored(row["path"]).is_below(folder)
 
 
 def _shows(authority: PathAuthority, row: asyncpg.Record) -> bool:

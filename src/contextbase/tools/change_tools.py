@@ -70,31 +70,35 @@ class ChangeTools:
                 await follower.wait(page.cursor, deadline - clock.time())
                 page = await follower.read(await self._viewpoint(place), page.cursor, limit=_MOST_COMMITS)
         commits = _commits(page)
-        lines, _ = fitting(map(_line, commits), LONGEST_ANSWER)
+        lines, _ = fitting((_line(commit, place) for commit in commits), LONGEST_ANSWER)
         shown = commits[: len(lines)]
         last = shown[-1].seq if shown else page.cursor.seq
-        data = {"seq": last, "commits": [_data(commit) for commit in shown]}
+        data = {"seq": last, "commits": [_data(commit, place) for commit in shown]}
         text = "\n".join(lines) or "Nobody committed anything."
         return ToolResult(text=text, note=f"Go on with afterSeq={last}.", data=data)
 
     async def _viewpoint(self, place: ToolPlace) -> Viewpoint:
         """What the caller may see now: read after the heads, so that it is never older than what it filters."""
         async with self._database.connection() as connection:
-            return Viewpoint(authority=await self._gate.authority(connection, place.acting, place.project_id))
+            authority = await self._gate.authority(connection, place.acting, place.project_id)
+            return Viewpoint(authority=authority, below=place.paths.folder)
 
 
 def _commits(page: FeedPage) -> list[FeedCommit]:
     return [item.body for item in page.items if isinstance(item.body, FeedCommit)]
 
 
-def _line(commit: FeedCommit) -> str:
-    paths = listed([f"{change.action} {change.path}" for change in commit.changes], _MOST_PATHS)
+def _line(commit: FeedCommit, place: ToolPlace) -> str:
+    paths = listed([f"{change.action} {place.paths.named(change.path)}" for change in commit.changes], _MOST_PATHS)
     return f"{commit.seq}  {commit.author.principal}  {paths}"
 
 
-def _data(commit: FeedCommit) -> dict[str, object]:
+def _data(commit: FeedCommit, place: ToolPlace) -> dict[str, object]:
     return {
         "seq": commit.seq,
         "by": commit.author.principal,
-        "changes": [{"action": change.action.value, "path": change.path} for change in commit.changes[:_MOST_COMMITS]],
+        "changes": [
+            {"action": change.action.value, "path": place.paths.named(change.path)}
+            for change in commit.changes[:_MOST_COMMITS]
+        ],
     }

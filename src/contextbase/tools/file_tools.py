@@ -181,17 +181,19 @@ class FileTools:
         paths = dict.fromkeys(TreePath.parse(path) for path in call.arguments.texts("paths"))
         files = [(await self._place(call).details(path)).entry for path in paths]
         by, place = call.place.acting.principal.id, call.place
+        # A workspace's files are for those who may see the workspace: they may be uncommitted.
+        scope = Scope.project(place.project_id) if place.workspace_id is None else Scope.workspace(place.workspace_id)
         events = [
             # One for each file, so that each is told to those who may see it, and to nobody else.
             NewEvent(
                 kind=SHOW_EVENT,
                 principal_id=by,
-                path=file.path,
+                path=place.paths.in_project(file.path),
                 payload=_entry(file) | {"isWorkspace": place.is_workspace, "messageId": call.message_id},
             )
             for file in files
         ]
-        await self._streams.publish(Scope.project(place.project_id), *events)
+        await self._streams.publish(scope, *events)
         text = "Shown to the user:\n" + "\n".join(
             f"{file.path} ({file.mime or 'folder'}, {bytes_shown(file.size)})" for file in files
         )
@@ -200,7 +202,7 @@ class FileTools:
     async def get_workspace_info(self, call: ToolCall) -> ToolResult:
         place = call.place
         sums = await self._files.info(self._place(call))
-        principal, folder = place.acting.principal, place.acting.grant.path_prefix
+        principal, folder = place.acting.principal, place.paths.folder or place.acting.grant.path_prefix
         where = f"{place.project}/{folder}" if folder else place.project
         how = (
             f"in a workspace made from snapshot {place.base}: nobody sees your changes until you commit"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
+from contextbase.identity.levels import check_pattern
 from contextbase.identity.model import Action
 from contextbase.ids import TreePath
 from contextbase.leases import Lease
@@ -104,7 +105,8 @@ class LeaseTools:
 
 
 def _in_project(place: ToolPlace, patterns: Iterable[str]) -> list[str]:
-    return [place.paths.in_project(TreePath.stored(pattern)) for pattern in patterns]
+    # Checked before the folder is put in front: what is wrong with a pattern is told as the agent wrote it.
+    return [place.paths.in_project(TreePath.stored(check_pattern(pattern))) for pattern in patterns]
 
 
 def _key(place: ToolPlace, pattern: str) -> str:

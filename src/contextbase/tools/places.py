@@ -34,6 +34,7 @@ class ToolPlaces:
             project=name,
             paths=WHOLE_PROJECT if record is None else record.paths,
             base=None if record is None else record.base,
+            workspace_id=None if record is None else record.id,
         )
 
     async def project(self, request: ToolRequest) -> tuple[ProjectId, str]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from contextbase.compare import FileDiff, render_unified
+from contextbase.errors import NotFound
 from contextbase.gate.model import ChangeStatus
 from contextbase.history.diffs import Diffs
 from contextbase.identity.model import Action
 from contextbase.ids import Seq, TreePath
-from contextbase.reads.commit_log import CommitLog, LogEntry
+from contextbase.reads.commit_log import CommitLog, LogEntry, LogPage
 from contextbase.tools.arguments import ArgumentKind, Parameter
 from contextbase.tools.model import LONGEST_ANSWER, Tool, ToolCall, ToolPlace, ToolResult
 from contextbase.tools.wording import fitting, listed, moment_shown
@@ -79,21 +80,33 @@ class VersionTools:
         )
 
     async def history(self, call: ToolCall) -> ToolResult:
-        text = call.arguments.text("path")
-        before = call.arguments.number("before", 0)
-        page = await self._log.log(
-            call.place.acting,
-            call.place.project_id,
-            path=call.place.paths.in_project(TreePath.parse(text)) if text else call.place.paths.folder,
-            before=Seq(before) if before else None,
-            limit=_MOST_COMMITS,
-        )
-        lines, is_all = fitting(map(_commit_line, page.entries), LONGEST_ANSWER)
+        place, text, number = call.place, call.arguments.text("path"), call.arguments.number("before", 0)
+        path = place.paths.in_project(TreePath.parse(text)) if text else None
+        page = await self._history(place, path, before=Seq(number) if number else None)
+        lines, is_all = fitting((_commit_line(entry, place) for entry in page.entries), LONGEST_ANSWER)
         shown = page.entries[: len(lines)]
         next_before = page.next_before if is_all else shown[-1].seq
         note = f"Earlier ones: call history again with before={next_before}." if next_before else ""
-        data = {"commits": [_commit_data(entry) for entry in shown], "nextBefore": next_before}
+        data = {"commits": [_commit_data(entry, place) for entry in shown], "nextBefore": next_before}
         return ToolResult(text="\n".join(lines) or "Nothing was committed yet.", note=note, data=data)
+
+    async def _history(self, place: ToolPlace, path: TreePath | None, *, before: Seq | None) -> LogPage:
+        """Of a file across renames, or of all in a folder; `path` is as the project has it, None: the place's top."""
+
+        async def log(*, path: TreePath | None = None, below: TreePath | None = None) -> LogPage:
+            return await self._log.log(
+                place.acting, place.project_id, path=path, below=below, before=before, limit=_MOST_COMMITS
+            )
+
+        if path is None:
+            return await log(below=place.paths.folder)
+        try:
+            return await log(path=path)
+        except NotFound:
+            page = await log(below=path)
+            if not page.entries and page.next_before is None and before is None:
+                raise
+            return page
 
     async def diff(self, call: ToolCall) -> ToolResult:
         place, text = call.place, call.arguments.text("path")
@@ -150,7 +163,7 @@ class VersionTools:
         place = call.place
         if not place.is_workspace:
             return ToolResult(text=f"Nothing to commit. {_NO_WORKSPACE}", data={"seq": None, "changes": []})
-        wish = Wish(message=call.arguments.text("message"))
+        wish = Wish(message=call.arguments.text("message"), message_id=call.message_id)
         _, committed = await self._workspaces.commit(place.caller, place.project_id, place.agent, wish=wish)
         lines, _ = fitting(_committed_lines(committed), LONGEST_ANSWER)
         data = {"seq": committed.seq, "changes": [_settled(one) for one in committed.changes[:_MOST_COMMITS]]}
@@ -182,9 +195,9 @@ def _in_folder(diff: FileDiff, place: ToolPlace) -> FileDiff:
     )
 
 
-def _commit_line(entry: LogEntry) -> str:
+def _commit_line(entry: LogEntry, place: ToolPlace) -> str:
     author = entry.author
-    paths = listed([f"{change.what} {change.path}" for change in entry.changes], _MOST_PATHS)
+    paths = listed([f"{change.what} {place.paths.named(change.path)}" for change in entry.changes], _MOST_PATHS)
     message = " ".join(author.message.split())[:_LONGEST_MESSAGE]
     more = entry.change_count - len(entry.changes)
     return (
@@ -193,13 +206,15 @@ def _commit_line(entry: LogEntry) -> str:
     )
 
 
-def _commit_data(entry: LogEntry) -> dict[str, object]:
+def _commit_data(entry: LogEntry, place: ToolPlace) -> dict[str, object]:
     return {
         "seq": entry.seq,
         "at": entry.author.at.isoformat(),
         "by": entry.author.principal,
         "message": entry.author.message,
-        "changes": [{"what": change.what, "path": change.path} for change in entry.changes[:_MOST_COMMITS]],
+        "changes": [
+            {"what": change.what, "path": place.paths.named(change.path)} for change in entry.changes[:_MOST_COMMITS]
+        ],
     }
 
 

@@ -23,6 +23,7 @@ class Checkpoint:
     number: int
     changes: tuple[PendingChange, ...]  # in the order in which they are sent
     message: str = ""
+    message_id: str | None = None
     run: str | None = None
     moved: tuple[MovedFolder, ...] = ()
 
@@ -49,6 +50,7 @@ class Checkpoint:
             {
                 "number": self.number,
                 "message": self.message,
+                "message_id": self.message_id,
                 "run": self.run,
                 "changes": changes,
                 "moved": self._moved_to_list(),
@@ -78,6 +80,7 @@ class Checkpoint:
             number=written["number"],
             changes=tuple(changes),
             message=written["message"],
+            message_id=written.get("message_id"),
             run=written["run"],
             moved=tuple(
                 MovedFolder(path=TreePath.stored(path), target=TreePath.stored(target), base=Seq(base))

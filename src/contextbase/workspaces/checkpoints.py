@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from contextbase.db.database import Database
-from contextbase.gate.model import ChangeStatus, check_words
+from contextbase.gate.model import ChangeStatus, check_message_id, check_words
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, Seq
 from contextbase.streams.model import NewEvent, Scope
@@ -49,12 +49,14 @@ class Wish:
     """How somebody wants a workspace to be committed."""
 
     message: str = ""
+    message_id: str | None = None  # of the conversation's message that asked for it
     run: str | None = None
     conflicts_in: ConflictsIn = ConflictsIn.REVIEW
     allow: tuple[str, ...] = ()  # patterns of files that may be shared though they look like credentials
 
     def __post_init__(self) -> None:
         check_words(self.message, self.run)
+        check_message_id(self.message_id)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +114,9 @@ class Checkpoints:
         checkpoint: Checkpoint | None = None
         busy: tuple[Reported, ...] = ()
         if look.changes:
-            checkpoint, busy = await self._sender.begin(caller, record, look, message=wish.message, run=wish.run)
+            checkpoint, busy = await self._sender.begin(
+                caller, record, look, message=wish.message, message_id=wish.message_id, run=wish.run
+            )
         settled: list[SettledChange] = []
         if checkpoint is not None:
             settled, record = await self._send(caller, record, checkpoint, wish, last=last)

@@ -116,7 +116,14 @@ class Sender:
         )
 
     async def begin(
-        self, caller: Caller, record: WorkspaceRecord, look: ScanResult, *, message: str, run: str | None
+        self,
+        caller: Caller,
+        record: WorkspaceRecord,
+        look: ScanResult,
+        *,
+        message: str,
+        message_id: str | None = None,
+        run: str | None = None,
     ) -> tuple[Checkpoint | None, tuple[Reported, ...]]:
         """Store what is to be sent and write down that it will be; also what would not hold still meanwhile.
 
@@ -135,6 +142,7 @@ class Sender:
             number=record.checkpoint,
             changes=changes,
             message=message,
+            message_id=message_id,
             run=run,
             moved=tuple(moved_folders(look.found, changes)),
         )
@@ -165,6 +173,7 @@ class Sender:
                     project_id=record.project_id,
                     changes=tuple(_at_gate(to_change(change), record.paths) for change in part),
                     message=checkpoint.message,
+                    message_id=checkpoint.message_id,
                     epoch=record.epoch,
                     key=checkpoint.key(record.id, number, part),
                     run=checkpoint.run,
