@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from tests.support.api import Api, assert_problem
 from tests.support.app_examples import APP_ROUTES, MANIFEST, PLAN, SNAKE_MANIFEST, app_request, manifest_of
@@ -206,3 +207,17 @@ async def test_an_app_that_breaks_a_rule_is_not_registered(api: Api, wrong: dict
 async def test_the_name_of_an_app_is_taken_once(api: Api) -> None:
     app = await an_app(api)
     assert_problem(await api.client.post(APPS, json={"name": app}), 409, "conflict")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "..%2f..%2fx", "a%5cb", "a%00", "%ff", "%c0%ae%c0%ae/x", "%EF%BC%8E%EF%BC%8E/x"]
+)
+async def test_no_path_of_a_file_leads_elsewhere_or_becomes_another(api: Api, path: str) -> None:
+    app = await an_app(api)
+    for method in ("PUT", "GET", "DELETE"):
+        url = httpx.URL("http://x").copy_with(raw_path=f"{APPS}/{app}/files/kb/{path}".encode())
+        answer = await api.client.request(method, url, content=b"x" if method == "PUT" else None)
+        assert answer.status_code in (400, 404), (method, answer.text)
+        assert answer.json()["code"] in ("invalid_path", "invalid_input", "not_found"), (method, answer.text)
+    for folder in ("kb", "user/owner"):
+        assert (await api.client.get(f"{APPS}/{app}/files", params={"prefix": folder})).json().get("files", []) == []

@@ -114,7 +114,8 @@ async def test_files_are_resources(server: ServerProcess, project: str, agent: s
         assert found.text == "text"
         [template] = (await client.list_resource_templates()).resource_templates
         assert template.uri_template == "contextbase://{project}/{+path}"
-        for uri in (f"contextbase://{project}/../x", f"contextbase://{project}/none", "contextbase://other/docs"):
+        outside = ("other/docs", "[/docs", "a\u2100b/docs", f"{project}/../x", f"{project}/none")
+        for uri in ("file:///etc/passwd", *(f"contextbase://{rest}" for rest in outside)):
             with pytest.raises(Exception, match=r"not|nothing"):
                 await client.read_resource(uri)
 
@@ -128,6 +129,24 @@ async def test_a_change_is_told_to_those_who_listen_for_it(server: ServerProcess
             async with asyncio.timeout(60):
                 event = await anext(aiter(events))
         assert event.uri == f"contextbase://{project}/a.md"
+
+
+async def test_a_change_is_told_by_the_name_that_a_folders_workspace_gives_it(
+    server: ServerProcess, owner: Client, project: str, agent: str
+) -> None:
+    owner.files.write(project, "docs/a.md", b"1")
+    with Client(server.url, agent) as mine:
+        mine.workspaces.create(project, folder="docs")
+    async with connected(server, agent) as client:
+        [listed] = (await client.list_resources()).resources
+        assert listed.uri == f"contextbase://{project}/a.md"
+        other = f"contextbase://{project}/b.md"
+        async with client.listen(resource_subscriptions=[listed.uri, other]) as events:
+            owner.files.write(project, "b.md", b"not in the folder")
+            owner.files.write(project, "docs/a.md", b"2")
+            async with asyncio.timeout(60):
+                event = await anext(aiter(events))
+    assert event.uri == listed.uri
 
 
 async def test_a_model_is_told_what_to_do_next(server: ServerProcess, agent: str) -> None:

@@ -97,7 +97,8 @@ class CommitLog:
             last, scanned = before or Seq(_ABOVE_EVERY_SEQ), 0
             async for commit, changes in _commits(connection, project_id, last, wanted):
                 last, scanned = Seq(commit["seq"]), scanned + 1
-                visible = [_change(row, authority) for row in changes if _lies_in(below, row) and _shows(authority, row)]
+                shown = (row for row in changes if _lies_in(below, row) and _shows(authority, row))
+                visible = [_change(row, authority) for row in shown]
                 if visible:
                     entries.append(_entry(commit, visible))
                 if len(entries) == limit or scanned == _MOST_SCANNED:

@@ -8,7 +8,7 @@ from contextbase.identity.model import Action
 from contextbase.ids import ProjectId
 from contextbase.storage.projects import ProjectService
 from contextbase.tools.model import ToolPlace, ToolRequest
-from contextbase.workspaces.place_paths import WHOLE_PROJECT
+from contextbase.workspaces.place_paths import WHOLE_PROJECT, PlacePaths
 from contextbase.workspaces.service import WorkspaceService
 
 __all__ = ["ToolPlaces", "place_files"]
@@ -48,6 +48,11 @@ class ToolPlaces:
             self._known.put(key, known)
         caller.require(Action.READ, known[0])
         return known
+
+    async def paths(self, request: ToolRequest) -> PlacePaths:
+        """How the caller's workspace names paths; it does not matter which machine holds it."""
+        project_id, _ = await self.project(request)
+        return await self._workspaces.opened_paths(request.caller, project_id, request.agent)
 
     async def _looked_up(self, request: ToolRequest) -> tuple[ProjectId, str]:
         caller, only = request.caller, request.caller.grant.project_id

@@ -10,6 +10,7 @@ from contextbase.ids import ProjectId
 from contextbase.tools.arguments import checked
 from contextbase.tools.model import Tool, ToolCall, ToolPlace, ToolRequest, ToolResult
 from contextbase.tools.places import ToolPlaces
+from contextbase.workspaces.place_paths import PlacePaths
 
 __all__ = ["INSTRUCTIONS", "ToolService"]
 
@@ -42,6 +43,10 @@ class ToolService:
     async def project(self, request: ToolRequest) -> tuple[ProjectId, str]:
         """Where the caller works: the project's id and name."""
         return await self._places.project(request)
+
+    async def paths(self, request: ToolRequest) -> PlacePaths:
+        """How the caller's workspace names the project's paths."""
+        return await self._places.paths(request)
 
     async def call(self, name: str, arguments: Mapping[str, Any], request: ToolRequest) -> ToolResult:
         """Raises the error that a service raised; `NotFound` for a tool that there is not."""

@@ -47,13 +47,17 @@ class Admission:
 
     async def found(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord:
         """The acting agent's open workspace, if it is on this node."""
-        acting.require(Action.READ, project_id)
-        async with self._database.connection() as connection:
-            record = await self._registry.open_one(connection, project_id, acting.principal.id)
+        record = await self.found_anywhere(acting, project_id)
         if record is None:
             raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
         self.refuse_elsewhere(record)
         return record
+
+    async def found_anywhere(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord | None:
+        """The acting agent's open workspace, whichever machine has it."""
+        acting.require(Action.READ, project_id)
+        async with self._database.connection() as connection:
+            return await self._registry.open_one(connection, project_id, acting.principal.id)
 
     def refuse_elsewhere(self, record: WorkspaceRecord) -> None:
         """Raise `HeldElsewhere` unless it is on this machine."""

@@ -19,6 +19,7 @@ from contextbase.workspaces.diffs import WorkspaceDiffs
 from contextbase.workspaces.ending import WorkspaceEnding
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.place_paths import WHOLE_PROJECT, PlacePaths
 from contextbase.workspaces.refresh.service import Refreshed, Refreshes
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
 from contextbase.workspaces.results import Completed, Created
@@ -174,6 +175,12 @@ class WorkspaceService:
             return acting, await self._admission.found(acting, project_id)
         except NotFound:
             return acting, None
+
+    async def opened_paths(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> PlacePaths:
+        """How the open workspace names paths, whichever machine has it; without one as the project does."""
+        acting = await self._agents.acting(caller, project_id, agent)
+        record = await self._admission.found_anywhere(acting, project_id)
+        return WHOLE_PROJECT if record is None else record.paths
 
     async def status(
         self,

@@ -11559,7 +11559,6 @@ export interface operations {
             path: {
                 /** @description The app's name. */
                 app: string;
-                /** @description Such as kb/handbook/style.md. */
                 path: string;
             };
             cookie?: never;
@@ -11598,7 +11597,6 @@ export interface operations {
             path: {
                 /** @description The app's name. */
                 app: string;
-                /** @description Such as kb/handbook/style.md. */
                 path: string;
             };
             cookie?: never;
@@ -11630,7 +11628,6 @@ export interface operations {
             path: {
                 /** @description The app's name. */
                 app: string;
-                /** @description Such as kb/handbook/style.md. */
                 path: string;
             };
             cookie?: never;

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextvars import Context
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -71,6 +72,10 @@ class RequestMiddleware:
             await send(message)
 
         try:
+            if not _is_text(scope):
+                response = problem_response(400, "invalid_input", "The address is not valid UTF-8.")
+                await response(scope, receive, send_with_headers)
+                return
             most = self._most_bytes(scope["path"])
             if _declared_length(headers) > most:
                 response = problem_response(413, "too_large", _too_large_sentence(most))
@@ -113,6 +118,18 @@ class RequestMiddleware:
         for trace, fields in ended:
             trace_id.set(trace)
             _log.info("request", extra=fields)
+
+
+def _is_text(scope: Scope) -> bool:
+    """Bytes that are not UTF-8 would come out as other characters: the name of another file."""
+    address = (scope.get("raw_path") or b"") + b"?" + scope["query_string"]
+    if b"%" not in address and address.isascii():
+        return True
+    try:
+        unquote_to_bytes(address).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _limited(receive: Receive, most: int) -> Receive:

@@ -81,7 +81,10 @@ def uri_of(project: str, path: str) -> str:
 
 def path_of(uri: str, project: str) -> TreePath:
     """Raises `NotFound` for a file of another project, `InvalidPath` for what is no path."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # such as a '[' in the host
+        parts = urlsplit("")
     if parts.scheme != _SCHEME or parts.query or parts.fragment:
         raise InvalidInput(f"{uri[:200]!r} is not the address of a file; write {_SCHEME}://{project}/PATH.")
     if unquote(parts.netloc) != project:

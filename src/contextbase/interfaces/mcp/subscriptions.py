@@ -2,7 +2,8 @@
 
 Earlier clients get no notifications: those need a session, and a session would outlive the token it came with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import mcp_types as types
@@ -17,6 +18,7 @@ from mcp.shared.subscriptions import (
 
 from contextbase.bootstrap import Services
 from contextbase.errors import ContextbaseError
+from contextbase.ids import TreePath
 from contextbase.interfaces.api.feed_reader import FeedConnection
 from contextbase.interfaces.mcp.request import request_of
 from contextbase.interfaces.mcp.resources import uri_of
@@ -28,6 +30,12 @@ _MOST_AT_ONCE: Final = 1000
 _WAIT_SECONDS: Final = 10.0
 _MOST_STREAMS: Final = 1000
 _MOST_FILES: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Change:
+    path: TreePath  # as the caller's place names it
+    action: FileChangeKind
 
 
 class Subscriptions:
@@ -76,18 +84,30 @@ class Subscriptions:
                 await follower.wait(cursor, _WAIT_SECONDS)
                 page = await connection.read(follower, cursor, _MOST_AT_ONCE)
                 cursor = page.cursor
-                for event in _events(page, project, files, lists=bool(wanted.resources_list_changed)):
+                changes = await self._changes(ctx, page)
+                for event in _events(changes, project, files, lists=bool(wanted.resources_list_changed)):
                     await ctx.session.send_notification(
                         event_to_notification(event, meta), related_request_id=ctx.request_id
                     )
         return types.SubscriptionsListenResult(_meta=meta)
 
+    async def _changes(self, ctx: Any, page: FeedPage) -> list[_Change]:
+        """What was committed in the caller's place, by the names that its resources have."""
+        changes = [change for item in page.items if isinstance(item.body, FeedCommit) for change in item.body.changes]
+        if not changes:
+            return []
+        paths = await self._services.agents.tools.paths(request_of(ctx.request))
+        return [
+            _Change(path=named, action=change.action)
+            for change in changes
+            for path in (change.path, change.previous_path)
+            if path and (named := paths.in_folder(TreePath.stored(path))) is not None
+        ]
 
-def _events(page: FeedPage, project: str, files: frozenset[str], *, lists: bool) -> Iterator[ServerEvent]:
+
+def _events(changes: Sequence[_Change], project: str, files: frozenset[str], *, lists: bool) -> Iterator[ServerEvent]:
     """Each once: they say that something changed, not how."""
-    changes = [change for item in page.items if isinstance(item.body, FeedCommit) for change in item.body.changes]
-    touched = {uri_of(project, path) for change in changes for path in (change.path, change.previous_path) if path}
-    for uri in sorted(touched & files):
+    for uri in sorted({uri_of(project, change.path) for change in changes} & files):
         yield ResourceUpdated(uri)
     if lists and any(change.action is not FileChangeKind.CHANGED for change in changes):
         yield ResourcesListChanged()

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from contextbase.errors import error_of_code
@@ -12,6 +12,7 @@ from contextbase.interfaces.api.authentication import AuthenticatedCaller, Authe
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.apps import Apps, NamedApp
 from contextbase.interfaces.api.routes.commits import RAW_BODY, expectation
+from contextbase.interfaces.api.routes.files import NamedPath
 from contextbase.interfaces.api.routes.snapshots import CONTENT_ANSWERS, content_response
 from contextbase.wire.app import AppFileChanged, AppFileList, AppFileView
 
@@ -19,7 +20,6 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1/apps/{app}/files", tags=["apps"], responses=problem_answers(404, 409))
 
-FilePath = Annotated[str, Path(description="Such as kb/handbook/style.md.", max_length=2048)]
 IfMatch = Annotated[str | None, Header(max_length=8000, description="ETags, or *.")]
 IfNoneMatch = Annotated[str | None, Header(max_length=8000, description="Only *: the file must be new.")]
 
@@ -58,12 +58,11 @@ async def list_app_files(
 
 @router.get("/{path:path}", response_class=StreamingResponse, responses=CONTENT_ANSWERS)
 async def read_app_file(
-    app: NamedApp, path: FilePath, caller: AuthenticatedCaller, services: AuthenticatedServices, catalog: Apps
+    app: NamedApp, path: NamedPath, caller: AuthenticatedCaller, services: AuthenticatedServices, catalog: Apps
 ) -> Response:
     """The bytes of a file; its ETag is their sha256."""
-    place = TreePath.parse(path)
-    opened = await catalog.files.opened(caller, app, place, edit=False)
-    stored = await services.reads.content_at(opened.caller, opened.project_id, place, seq=None)
+    opened = await catalog.files.opened(caller, app, path, edit=False)
+    stored = await services.reads.content_at(opened.caller, opened.project_id, path, seq=None)
     return await content_response(services.reads, stored, None, None)
 
 
@@ -71,7 +70,7 @@ async def read_app_file(
 async def write_app_file(
     *,
     app: NamedApp,
-    path: FilePath,
+    path: NamedPath,
     request: Request,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
@@ -80,12 +79,11 @@ async def write_app_file(
     if_none_match: IfNoneMatch = None,
 ) -> AppFileChanged:
     """Replace a file, or make it. Needs manage_kb for knowledge, edit_files for the rest."""
-    place = TreePath.parse(path)
-    opened = await catalog.files.opened(caller, app, place, edit=True)
+    opened = await catalog.files.opened(caller, app, path, edit=True)
     blob = await services.gate.upload(opened.caller, opened.project_id, request.stream())
-    head = await services.reads.at_paths(opened.caller, opened.project_id, [place], seq=None, contents=False)
+    head = await services.reads.at_paths(opened.caller, opened.project_id, [path], seq=None, contents=False)
     change = RequestedChange(
-        action=ChangeAction.WRITE, path=place, base=head.seq, content=Content(hash=blob.hash, size=blob.size)
+        action=ChangeAction.WRITE, path=path, base=head.seq, content=Content(hash=blob.hash, size=blob.size)
     )
     commit = CommitRequest(
         project_id=opened.project_id, changes=(change,), expects=expectation(if_match, if_none_match)
@@ -97,17 +95,16 @@ async def write_app_file(
 async def delete_app_file(
     *,
     app: NamedApp,
-    path: FilePath,
+    path: NamedPath,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     catalog: Apps,
     if_match: IfMatch = None,
 ) -> AppFileChanged:
     """Delete a file; its history stays."""
-    place = TreePath.parse(path)
-    opened = await catalog.files.opened(caller, app, place, edit=True)
-    head = await services.reads.at_paths(opened.caller, opened.project_id, [place], seq=None, contents=False)
-    change = RequestedChange(action=ChangeAction.DELETE, path=place, base=head.seq)
+    opened = await catalog.files.opened(caller, app, path, edit=True)
+    head = await services.reads.at_paths(opened.caller, opened.project_id, [path], seq=None, contents=False)
+    change = RequestedChange(action=ChangeAction.DELETE, path=path, base=head.seq)
     commit = CommitRequest(project_id=opened.project_id, changes=(change,), expects=expectation(if_match, None))
     return await _committed(services, opened.caller, commit)
 

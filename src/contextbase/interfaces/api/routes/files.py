@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from typing import Annotated, Any, Final
-from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from contextbase.errors import InvalidPath
 from contextbase.files.model import OperationContext, OperationResult
 from contextbase.files.ports import Place
 from contextbase.files.service import UPLOAD_FOLDER
@@ -116,12 +114,7 @@ async def _message(
     return OperationContext(message_id=x_message_id)
 
 
-async def _named_path(request: Request, path: Annotated[str, Path(max_length=_LONGEST_PATH)]) -> TreePath:
-    """As it was sent: bytes that are not UTF-8 would come out as another name."""
-    try:
-        unquote_to_bytes(request.scope.get("raw_path") or b"").decode()
-    except UnicodeDecodeError:
-        raise InvalidPath("The path is not valid UTF-8.", path=path[:120], rule="utf8") from None
+async def _named_path(path: Annotated[str, Path(max_length=_LONGEST_PATH)]) -> TreePath:
     return TreePath(path)
 
 
