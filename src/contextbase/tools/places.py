@@ -52,7 +52,8 @@ class ToolPlaces:
     async def paths(self, request: ToolRequest) -> PlacePaths:
         """How the caller's workspace names paths; it does not matter which machine holds it."""
         project_id, _ = await self.project(request)
-        return await self._workspaces.opened_paths(request.caller, project_id, request.agent)
+        _, record = await self._workspaces.opened(request.caller, project_id, request.agent, anywhere=True)
+        return WHOLE_PROJECT if record is None else record.paths
 
     async def _looked_up(self, request: ToolRequest) -> tuple[ProjectId, str]:
         caller, only = request.caller, request.caller.grant.project_id

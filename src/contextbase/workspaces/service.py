@@ -19,7 +19,6 @@ from contextbase.workspaces.diffs import WorkspaceDiffs
 from contextbase.workspaces.ending import WorkspaceEnding
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import WorkspaceId
-from contextbase.workspaces.place_paths import WHOLE_PROJECT, PlacePaths
 from contextbase.workspaces.refresh.service import Refreshed, Refreshes
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
 from contextbase.workspaces.results import Completed, Created
@@ -167,20 +166,14 @@ class WorkspaceService:
         raise TooBusy(f"The workspace of {acting.principal.name} is being ended or opened; try again.")
 
     async def opened(
-        self, caller: Caller, project_id: ProjectId, agent: str | None = None
+        self, caller: Caller, project_id: ProjectId, agent: str | None = None, *, anywhere: bool = False
     ) -> tuple[Caller, WorkspaceRecord | None]:
-        """Who acts, and the open workspace they have, if they have one."""
-        acting = await self._agents.acting(caller, project_id, agent)
-        try:
-            return acting, await self._admission.found(acting, project_id)
-        except NotFound:
-            return acting, None
-
-    async def opened_paths(self, caller: Caller, project_id: ProjectId, agent: str | None = None) -> PlacePaths:
-        """How the open workspace names paths, whichever machine has it; without one as the project does."""
+        """Who acts, and the open workspace they have, if they have one. `anywhere`: it may be on another machine."""
         acting = await self._agents.acting(caller, project_id, agent)
         record = await self._admission.found_anywhere(acting, project_id)
-        return WHOLE_PROJECT if record is None else record.paths
+        if record is not None and not anywhere:
+            self._admission.refuse_elsewhere(record)
+        return acting, record
 
     async def status(
         self,
