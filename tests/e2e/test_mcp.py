@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import subprocess
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -274,6 +275,17 @@ def test_the_bridge_answers_in_parallel_and_forgets_what_was_cancelled(server: S
         left = [json.loads(line) for line in bridge.stdout]
     assert bridge.returncode == 0
     assert {answer["id"] for answer in left} == {3, None}
+
+
+def test_settings_for_a_client_are_the_whole_file_and_keep_the_options(tmp_path: Path) -> None:
+    asked = ["mcp", "--project", "plans", "--server", "work", "--data", "data", "--print-config", "claude-desktop"]
+    printed = subprocess.run(
+        [PROGRAM, *asked], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    server = json.loads(printed.stdout)["mcpServers"]["contextbase"]
+    assert server["command"] == str(PROGRAM)
+    assert server["args"] == ["mcp", "--project", "plans", "--server", "work", "--data", str(tmp_path / "data")]
+    assert "claude_desktop_config.json" in printed.stderr
 
 
 def test_the_bridge_says_why_it_cannot_start(tmp_path: object) -> None:

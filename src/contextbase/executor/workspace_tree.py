@@ -56,7 +56,7 @@ class WorkspaceTree:
         """A new file that takes its place when the block ends well; folders above it are made."""
         *above, name = _named(path)
         with self._folder(above, makes=True) as handle, _refused(path):
-            draft = f".{name[:100]}.{uuid4().hex[:8]}"
+            draft = f".{uuid4().hex}"  # whatever the name: it may have all the bytes that a name can have
             mode = _mode_of(handle, name)
             descriptor = os.open(draft, _NEW, mode, dir_fd=handle)
             try:

@@ -1,5 +1,7 @@
 """`contextbase mcp`: agent programs of any make join with it."""
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -7,7 +9,7 @@ import typer
 from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.connection import Data, found_server
 from contextbase.interfaces.cli.named_server import named_server
-from contextbase.interfaces.cli.output import Json, errors_shown, print_json, print_table
+from contextbase.interfaces.cli.output import Json, error_console, errors_shown, print_json, print_table
 from contextbase.interfaces.mcp.client_settings import CLIENTS, settings_for_client
 from contextbase.interfaces.mcp.start import start_bridge
 from contextbase.servers.request import get
@@ -41,14 +43,24 @@ def mcp(
 ) -> None:
     """Serve the agent tools on standard input and output (MCP), by the server that other commands use."""
     if print_config is not None:
-        typer.echo(settings_for_client(print_config, project=project, agent=agent))
+        named = {"--project": project, "--agent": agent, "--server": named_server()}
+        options = [word for name, value in named.items() if value for word in (name, value)]
+        if data is not None:
+            options += ["--data", str(data.absolute())]
+        settings = settings_for_client(print_config, options, program=Path(sys.argv[0]))
+        if as_json:
+            print_json({"client": print_config, "file": settings.file, "text": settings.text})
+            return
+        if settings.file is not None:  # beside the lines: not every client takes comments
+            error_console.print(f"For {settings.file}:", markup=False, highlight=False)
+        typer.echo(settings.text)
         return
     if list_tools:
         server = found_server(data)
         _print_tools(get(server.url, server.token, "/api/v1/tools"), as_json=as_json)
         return
     if as_json:
-        raise InvalidInput("--json goes with --list-tools.")
+        raise InvalidInput("--json goes with --list-tools and --print-config.")
     start_bridge(project=project, agent=agent, server=named_server(), data=None if data is None else str(data))
 
 
