@@ -13,7 +13,7 @@ import sysconfig
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +62,22 @@ class DockerEngine:
             listed = client.get("/containers/json", params={"all": "1"}).raise_for_status().json()
             ids = [container["Id"] for container in listed if name in container["Names"][0]]
             return [client.get(f"/containers/{each}/json").raise_for_status().json() for each in ids]
+
+    def image_with(self, files: Mapping[str, Path], name: str) -> str:
+        """The engine's own image and these files, by their paths inside, as another image: a Dockerfile's COPY."""
+        with self.client() as client, tempfile.TemporaryFile() as packed:
+            with tarfile.open(fileobj=packed, mode="w") as archive:
+                for path, source in files.items():
+                    _add_file(archive, str(source), path.lstrip("/"))
+            packed.seek(0)
+            made = client.post("/containers/create", json={"Image": self.image, "Cmd": ["true"]}).raise_for_status()
+            container = made.json()["Id"]
+            pieces = iter(lambda: packed.read(1 << 20), b"")
+            client.put(f"/containers/{container}/archive", params={"path": "/"}, content=pieces).raise_for_status()
+            named = {"container": container, "repo": name, "tag": "latest"}
+            client.post("/commit", params=named, json={}).raise_for_status()
+            client.delete(f"/containers/{container}", params={"force": "1"}).raise_for_status()
+        return f"{name}:latest"
 
     def remove_containers(self, name: str) -> None:
         with self.client() as client:

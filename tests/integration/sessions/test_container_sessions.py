@@ -7,30 +7,21 @@ from typing import Any
 
 import pytest
 from tests.support.agent_world import AgentWorld, open_agent_world
-from tests.support.app_examples import MANIFEST
+from tests.support.container_world import APP, FILES, container, put, text_of, the_app, worker
 from tests.support.docker_engine import DockerEngine
-from tests.support.gate_world import write
 from tests.support.postgres import database_copy
 from tests.support.scripted_model import script
 
-from contextbase.catalog.model import App, NewApp
 from contextbase.db.database import DatabaseAddress
-from contextbase.errors import NotFound
-from contextbase.gate.model import CommitRequest
-from contextbase.ids import SystemClock, TreePath
+from contextbase.ids import SystemClock
 from contextbase.sessions.app_sessions import AppSessionRequest
 from contextbase.sessions.lifecycle import SessionLifecycle
-from contextbase.sessions.model import AgentRun, AgentSession, SessionWorker, SyncStatus, WorkerState
+from contextbase.sessions.model import AgentRun, AgentSession, SyncStatus, WorkerState
 from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.states import RunState
 from contextbase.wire.agent_config import AgentConfig
-from contextbase.wire.manifest import RuntimeManifest
 
 pytestmark = pytest.mark.timeout(1200)
-
-APP = "code-assistant"
-RUNTIME = "registry/runtime/2026.02.11"
-FILES = "project/default/owner/files"
 
 
 class MovedClock:
@@ -57,44 +48,6 @@ async def agents(
         yield world
 
 
-async def the_app(agents: AgentWorld) -> App:
-    """Of the product's own example of a manifest."""
-    core = agents.services.core
-    app = await core.apps.apps.register(agents.owner, NewApp(name=APP, title="Code assistant"))
-    await put(
-        agents,
-        app,
-        {
-            f"{RUNTIME}/template/src/main.py": "print(1)\n",
-            f"{RUNTIME}/template/docs/guide.md": "one\ntwo\nthree\n",
-            f"{RUNTIME}/seeds/README.md": "# Read me\n",
-            f"{RUNTIME}/seeds/.editorconfig": "root = true\n",
-            "kb/style.md": "Be brief.\n",
-            "project/default/kb/plan.md": "The plan.\n",
-            f"{FILES}/mine.md": "mine\n",
-        },
-    )
-    await core.apps.manifests.publish(agents.owner, APP, RuntimeManifest.model_validate(MANIFEST))
-    return app
-
-
-async def put(agents: AgentWorld, app: App, files: dict[str, str]) -> None:
-    gate = agents.services.core.gate
-    async with agents.services.core.database.connection() as connection:
-        base = (await gate.opened(connection, agents.owner, app.project_id)).seq
-    changes = tuple(write(path, text.encode(), base) for path, text in files.items())
-    await gate.commit(agents.owner, CommitRequest(project_id=app.project_id, changes=changes))
-
-
-async def text_of(agents: AgentWorld, app: App, path: str) -> str | None:
-    place = agents.services.agents.files.project(agents.owner, app.project_id)
-    try:
-        async with place.opened(TreePath(path)) as file:
-            return b"".join([piece async for piece in file.content.stream(0, file.content.size)]).decode()
-    except NotFound:
-        return None
-
-
 async def a_session(agents: AgentWorld, **overrides: Any) -> AgentSession:
     config = AgentConfig.model_validate({"provider": "scripted", "workspace_kind": "container", **overrides})
     return await agents.services.core.sessions.apps.create(agents.owner, AppSessionRequest(app=APP, overrides=config))
@@ -111,18 +64,6 @@ async def printed(agents: AgentWorld, session: AgentSession, command: str) -> st
     run = await ran(agents, session, command)
     [tool] = await agents.services.core.sessions.service.tools(agents.owner, run.id)
     return str(tool.output)
-
-
-async def worker(agents: AgentWorld, session: AgentSession) -> SessionWorker:
-    async with agents.services.core.database.connection() as connection:
-        found = await SessionRepository().worker(connection, session.id)
-    assert found is not None
-    return found
-
-
-def container(engine: DockerEngine, found: SessionWorker) -> dict[str, Any] | None:
-    listed = engine.containers(str(found.container_id))
-    return listed[0] if listed else None
 
 
 async def kept_up(agents: AgentWorld, clock: MovedClock) -> None:
