@@ -488,6 +488,11 @@ TABLE: dict[tuple[str, str], Route] = {
     ("POST", f"{API}/users/{{user}}/invitation"): route("admin", "server", fill=by_user, first=A_USER, ok=201),
     ("POST", f"{API}/users/{{user}}/password-reset"): route("admin", "server", fill=by_user, first=A_USER, ok=201),
     ("POST", f"{API}/users/{{user}}/logout"): route("admin", "server", fill=by_user, first=A_USER),
+    ("GET", f"{API}/users/{{user}}/identities"): route("admin", "server", fill=by_user, first=A_USER),
+    # A person who logs in by no provider.
+    ("DELETE", f"{API}/users/{{user}}/identities"): route(
+        "admin", "server", lambda *_: {"params": {"issuer": "https://x.example"}}, fill=by_user, first=A_USER, ok=404
+    ),
     # It is about the caller, who has no password here.
     ("PUT", f"{API}/me/password"): route("", "password", lambda *_: {"json": {"old": "x", "new": "y"}}, ok=401),
     ("GET", f"{API}/departments"): route("admin", "server"),

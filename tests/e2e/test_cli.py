@@ -109,7 +109,7 @@ def test_config_in_json_lists_every_setting_and_unknown_variables(here: Cli) -> 
 def test_doctor_in_json_has_an_answer_for_every_part(here: Cli) -> None:
     findings = {finding["name"]: finding["answer"] for finding in here("doctor", "--json").json}
     parts = {"database", "data folder", "s3", "overlay", "reflink", "quota", "sandbox", "bubblewrap", "docker", "git"}
-    assert set(findings) == {*parts, "machines"}
+    assert set(findings) == {*parts, "machines", "sessions"}
     assert findings["database"] == "yes"
 
 

@@ -48,6 +48,16 @@ def test_the_example_app_is_whole(cb: Cli, app: str) -> None:
     assert "SKILL.md" in cb("ls", "registry/skills/greeting", "--project", f"app-{app}").stdout
 
 
+@pytest.mark.parametrize(
+    ("given", "typed"), [("./My App/", "my-app"), ("/srv/apps/notes", "notes"), ("Notes", "notes"), ("..", "my-app")]
+)
+@pytest.mark.parametrize("verb", ["init", "register"])
+def test_whoever_gives_a_folder_is_told_what_to_type(cb: Cli, given: str, typed: str, verb: str) -> None:
+    error = cb("app", verb, given, "--json").error
+    assert error["code"] == "invalid_input"
+    assert f"contextbase app {verb} {typed}" in error["message"]
+
+
 def test_an_app_is_changed_shown_and_disabled(cb: Cli, app: str) -> None:
     assert cb("app", "set", app, "--disable", "--description", "Rests.").code == 0
     assert "disabled" in cb("app", "show", app).stdout

@@ -40,11 +40,13 @@ RUNS = "/api/v1/runs"
 AGENT, GROUP = "agent:reader", "readers"
 # The document cannot say which paths, names and pairs of fields are valid: what it allows may still be refused.
 LEFT_OUT = [positive_data_acceptance]
-# Done in tests/e2e/test_download_links.py, with a bucket, and in test_logins_api.py, by somebody who has a password.
+# Done in tests/e2e/test_download_links.py, with a bucket; in test_logins_api.py, by somebody who has a password; and in
+# test_openid_login.py, with a provider.
 DONE_ELSEWHERE = {
     "GET /api/v1/files/{project}/link",
     "GET /api/v1/workspaces/{workspace}/link",
     "PUT /api/v1/me/password",
+    "DELETE /api/v1/users/{user}/identities",
 }
 
 # From a fixture, so that only the process that runs this test takes the seconds to make it: a subtest for each route.

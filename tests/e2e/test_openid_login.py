@@ -294,3 +294,48 @@ async def test_the_secret_of_the_client_is_nowhere_to_be_seen(world: World) -> N
     assert api.services.people.openid is not None
     assert provider.client_secret not in repr(api.services.people.openid)
     assert provider.client_secret not in str(api.services.settings)
+
+
+async def test_a_link_is_removed_but_never_the_last_way_to_log_in(world: World) -> None:
+    api, provider = world
+    async with a_browser(api) as browser:
+        await log_in(browser)
+        slug = await who(browser)
+        place = f"{API}/users/{slug}/identities"
+        [link] = (await browser.get(place)).json()["identities"]
+        assert (link["issuer"], link["subject"]) == (provider.issuer, provider.person["sub"])
+        assert (await api.stranger.get(place)).status_code == 401
+        asked = {"params": {"issuer": provider.issuer}}
+        refused = await api.client.delete(place, **asked)
+        assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+        assert await who(browser) == slug
+        # Links of others, and of another provider, stay.
+        invited = (await api.client.post(f"{API}/users/{slug}/invitation")).json()["url"]
+        async with a_browser(api) as chosen:
+            body = {"link": invited.partition("#link=")[2], "password": f"long enough {uuid4().hex}"}
+            answer = await chosen.post("/login", json=body, headers={"Origin": "http://api.example"})
+            assert answer.is_success, answer.text
+        assert (await api.client.delete(place, params={"issuer": "https://other.example"})).status_code == 404
+        assert len((await browser.get(place)).json()["identities"]) == 1
+        assert (await api.client.delete(place, **asked)).json() == {"ended": 2}
+        assert (await api.client.get(place)).json() == {"identities": []}
+        assert await who(browser) is None, "who came in by it is out"
+    async with a_browser(api) as again:
+        await log_in(again)
+        assert await who(again) not in (None, slug), "whoever it is at the provider is somebody new now"
+
+
+async def test_nobody_sees_or_removes_the_links_of_somebody_else(world: World) -> None:
+    api, provider = world
+    async with a_browser(api) as browser, a_browser(api) as other:
+        await log_in(browser)
+        slug = await who(browser)
+        provider.person = {"sub": uuid4().hex, "preferred_username": f"o-{uuid4().hex[:8]}"}
+        await log_in(other)
+        for name in (slug, "no-such-person"):
+            place = f"{API}/users/{name}/identities"
+            assert (await other.get(place)).status_code == 403
+            headers = {"Origin": "http://api.example"}
+            asked = await other.delete(place, params={"issuer": provider.issuer}, headers=headers)
+            assert asked.status_code == 403
+        assert await who(browser) == slug

@@ -4,16 +4,18 @@ from datetime import timedelta
 from pathlib import Path
 
 from pydantic import SecretStr
+from tests.support.agent_world import open_agent_world
 from tests.support.api import url_of
 from tests.support.postgres import database_copy
 from tests.support.s3_server import S3Server
 
-from contextbase.bootstrap import known_machines, problems_outside
+from contextbase.bootstrap import known_machines, problems_outside, session_alerts
 from contextbase.config import Settings
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.machine import examine
 from contextbase.machines.presence import Presence
 from contextbase.machines.repository import MachineRepository
+from contextbase.sessions.repository import SessionRepository
 
 
 def settings_of(server: S3Server, data: Path, *, bucket: str = "blobs", secret: str | None = None) -> Settings:
@@ -62,3 +64,24 @@ async def test_the_machines_of_a_database_are_told_with_those_that_are_lost(
             await database.close()
         settings = Settings(data=tmp_path, database_url=SecretStr(url_of(address)))
         assert await known_machines(settings) == {"gone": "lost", "here": "running"}
+
+
+async def test_sessions_whose_files_cannot_be_stored_are_told(
+    embedded_database_server: DatabaseAddress, tmp_path: Path
+) -> None:
+    nowhere = Settings(data=tmp_path, database_url=SecretStr("postgresql://me:hunter2@127.0.0.1:1/x"))
+    assert await session_alerts(nowhere) is None
+    assert await session_alerts(Settings(data=tmp_path)) is None, "its own does not run"
+    async with (
+        database_copy(embedded_database_server, "contextbase_template") as address,
+        open_agent_world(address, tmp_path / "data") as agents,
+    ):
+        settings = Settings(data=tmp_path, database_url=SecretStr(url_of(address)))
+        assert await session_alerts(settings) == {}
+        session = await agents.session()
+        await agents.host.folder(session)
+        assert await session_alerts(settings) == {}
+        async with agents.services.core.database.connection() as connection:
+            for _ in range(5):
+                await SessionRepository().count_failed_sync(connection, session.id, after=5, alert="The disk is full.")
+        assert await session_alerts(settings) == {str(session.id): "The disk is full."}

@@ -81,6 +81,7 @@ PEOPLE_AND_APPS: Final[dict[str, Callable[[httpx.Client], Request]]] = {
     f"POST {API}/users/{{user}}/invitation": of_a_person,
     f"POST {API}/users/{{user}}/password-reset": of_a_person,
     f"POST {API}/users/{{user}}/logout": of_a_person,
+    f"GET {API}/users/{{user}}/identities": of_a_person,
     f"PUT {API}/roles/bindings": lambda owner: {"body": a_role(owner)},
     f"DELETE {API}/roles/bindings": lambda owner: {"query": a_role(owner)},
     f"GET {API}/roles/explain": lambda owner: {

@@ -16,6 +16,7 @@ from contextbase.bootstrap.machines import known_machines, open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
 from contextbase.bootstrap.restore import open_restore, problems_outside
 from contextbase.bootstrap.sandboxes import sandbox_kind
+from contextbase.bootstrap.session_alerts import session_alerts
 from contextbase.bootstrap.workers import session_rewinds, session_terminals, waiting_work
 from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
@@ -39,6 +40,7 @@ __all__ = [
     "open_services",
     "problems_outside",
     "sandbox_kind",
+    "session_alerts",
 ]
 
 

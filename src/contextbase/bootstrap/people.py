@@ -8,8 +8,10 @@ from contextbase.config.login_provider import OidcSettings
 from contextbase.errors import InvalidSettings
 from contextbase.identity.logins.browser import BrowserLogins
 from contextbase.identity.logins.hashing import PasswordHashing
+from contextbase.identity.logins.linked_identities import LinkedIdentities
 from contextbase.identity.logins.openid_login import OpenIdLogins
 from contextbase.identity.logins.openid_provider import OpenIdClient, OpenIdProvider
+from contextbase.identity.logins.openid_repository import OpenIdRepository
 from contextbase.identity.logins.passwords import PasswordService
 from contextbase.identity.logins.repository import LoginRepository
 from contextbase.identity.people.bindings import RoleService
@@ -29,6 +31,7 @@ class PeopleServices:
     roles: RoleService
     logins: BrowserLogins
     passwords: PasswordService
+    identities: LinkedIdentities
     openid: OpenIdLogins | None  # None: people do not log in by a provider
 
 
@@ -57,6 +60,9 @@ def people_of(
         roles=RoleService(parts=parts),
         logins=logins,
         passwords=PasswordService(parts=parts, repository=LoginRepository(), logins=logins, hashing=hashing),
+        identities=LinkedIdentities(
+            parts=parts, repository=OpenIdRepository(), passwords=LoginRepository(), logins=logins
+        ),
         openid=None if provider is None else OpenIdLogins(parts=parts, logins=logins, provider=provider),
     )
 

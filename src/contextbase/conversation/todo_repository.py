@@ -69,6 +69,13 @@ class TodoRepository:
         """The newest list of the session: that of the last run that had one."""
         return list(map(_item, await connection.fetch(_SQL.todos_of_session, session_id)))
 
+    async def histories(self, connection: Connection, run_ids: Sequence[UUID]) -> dict[UUID, list[TodoItemEvent]]:
+        """All that happened to the items of runs, in order, by run."""
+        found: dict[UUID, list[TodoItemEvent]] = {}
+        for one in map(_event, await connection.fetch(_SQL.todo_events_of_runs, list(run_ids))):
+            found.setdefault(one.run_id, []).append(one)
+        return found
+
     async def history(self, connection: Connection, run_id: UUID, *, after: int, limit: int) -> list[TodoItemEvent]:
         """What happened to a run's items, in order: the changes of `limit` events after a position."""
         return list(map(_event, await connection.fetch(_SQL.todo_history, run_id, after, limit)))

@@ -11,11 +11,11 @@ from contextbase.agent_vocabulary import TodoChange, TodoStatus
 from contextbase.conversation.model import SESSION_REWOUND, SessionEvent
 from contextbase.conversation.rewind_cut import RewindCut
 
-__all__ = ["TODO_EVENTS", "TodoItem", "TodoItemEvent", "TodoRows"]
+__all__ = ["TODO_EVENTS", "TODO_SNAPSHOT", "TodoItem", "TodoItemEvent", "TodoRows", "list_after"]
 
-_SNAPSHOT: Final = "todo.snapshot"
+TODO_SNAPSHOT: Final = "todo.snapshot"
 _UPDATE: Final = "todo.update"
-TODO_EVENTS: Final = frozenset({_SNAPSHOT, _UPDATE, SESSION_REWOUND})
+TODO_EVENTS: Final = frozenset({TODO_SNAPSHOT, _UPDATE, SESSION_REWOUND})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +44,16 @@ class TodoItemEvent:
     ts: datetime
 
 
+def list_after(history: Iterable[TodoItemEvent], keep: int | None) -> list[TodoItemEvent]:
+    """A run's list as it was after the event `keep` (None: as it is): the last change of each item, in its order.
+    `history`: of that run, from its start."""
+    last: dict[str, TodoItemEvent] = {}
+    for one in history:
+        if keep is None or one.position <= keep:
+            last[one.todo_id] = one
+    return sorted((one for one in last.values() if one.change is not TodoChange.REMOVED), key=lambda one: one.order)
+
+
 @dataclass(kw_only=True, slots=True)
 class TodoRows:
     """The items of runs, and what events have changed of them. A rewind into the middle of a run needs the run's whole
@@ -56,7 +66,7 @@ class TodoRows:
 
     def apply(self, event: SessionEvent) -> None:
         """A snapshot is the whole list: what it lacks is gone. An update is about one item and leaves the others."""
-        if event.kind == _SNAPSHOT:
+        if event.kind == TODO_SNAPSHOT:
             listed: Any = event.data["todos"]
             named = {str(one["todo_id"]): one | {"order": one.get("order", at)} for at, one in enumerate(listed, 1)}
             for key in sorted(key for key in self.items if key[0] == event.run_id and key[1] not in named):

@@ -9,6 +9,8 @@ from uuid import UUID
 from contextbase.conversation.log import ConversationLog, LoggedEvent
 from contextbase.conversation.model import MESSAGE_USER, RUN_STATE, AgentMessage, ToolExecution
 from contextbase.conversation.repository import ConversationRepository
+from contextbase.conversation.todo_repository import TodoRepository
+from contextbase.conversation.todos import TODO_SNAPSHOT, TodoItemEvent, list_after
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict
 from contextbase.identity.model import Caller
@@ -40,6 +42,7 @@ class SessionForks:
     log: ConversationLog
     apps: AppForks
     conversation: ConversationRepository = field(default_factory=ConversationRepository)
+    todos: TodoRepository = field(default_factory=TodoRepository)
     rewinds: RewindRepository = field(default_factory=RewindRepository)
     snapshots: SnapshotRepository = field(default_factory=SnapshotRepository)
     points: ConversationPoints = field(default_factory=ConversationPoints)
@@ -55,8 +58,9 @@ class SessionForks:
             if any(run.state not in ENDED for run in runs):
                 raise Conflict("The run of this message has not ended. Wait for its end, or name an earlier message.")
             messages, tools = await self.conversation.shown(connection, session_id, limit=_MOST_ROWS)
+            todos = await self.todos.histories(connection, [run.id for run in runs])
         copies = {run.id: RunId(new_uuid()) for run in runs}
-        events = await self.log.prepared(list(self._events(point, runs, copies, messages, tools)))
+        events = await self.log.prepared(list(self._events(point, runs, copies, [*messages, *tools], todos)))
         app = None if session.app is None else await self.apps.prepare(caller, session)
         async with self.database.transaction() as connection:
             request, own_id = _request(session), None
@@ -93,11 +97,10 @@ class SessionForks:
         point: ConversationPoint | None,
         runs: Sequence[AgentRun],
         copies: Mapping[RunId, RunId],
-        messages: Sequence[AgentMessage],
-        tools: Sequence[ToolExecution],
+        everything: Sequence[AgentMessage | ToolExecution],
+        todos: Mapping[UUID, Sequence[TodoItemEvent]],
     ) -> Iterator[LoggedEvent]:
         """What is shown of the runs, said once more, whole."""
-        everything: list[AgentMessage | ToolExecution] = [*messages, *tools]
         rows: dict[UUID, list[AgentMessage | ToolExecution]] = {}
         for row in sorted(everything, key=lambda row: row.position):
             rows.setdefault(row.run_id, []).append(row)
@@ -109,6 +112,8 @@ class SessionForks:
                 for event in _said(row, copies) if isinstance(row, AgentMessage) else _done(row):
                     yield replace(event, run_id=copies[run.id])
             ended = self.runs.state_event(run)
+            if listed := list_after(todos.get(run.id, ()), keep):
+                yield replace(ended, kind=TODO_SNAPSHOT, run_id=copies[run.id], ts=listed[-1].ts, data=_listed(listed))
             yield replace(ended, kind=RUN_STATE, run_id=copies[run.id], ts=run.ended_at or ended.ts)
 
 
@@ -143,6 +148,15 @@ def _done(tool: ToolExecution) -> Iterator[LoggedEvent]:
     if tool.status in (ToolStatus.OK, ToolStatus.ERROR):
         end = {"status": str(tool.status), "output": tool.output, "truncated": tool.truncated}
         yield replace(_event("tool.end", tool, about | end), ts=tool.ended_at or tool.started_at)
+
+
+def _listed(items: Sequence[TodoItemEvent]) -> dict[str, object]:
+    return {
+        "todos": [
+            {"todo_id": one.todo_id, "content": one.content, "status": str(one.status), "order": one.order}
+            for one in items
+        ]
+    }
 
 
 def _event(kind: str, row: AgentMessage | ToolExecution, data: dict[str, object]) -> LoggedEvent:

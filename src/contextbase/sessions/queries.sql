@@ -347,6 +347,11 @@ SET last_sync_status = $2, last_sync_error = $3,
     alert = CASE WHEN $2 = 'success' THEN NULL ELSE alert END, updated_at = clock_timestamp()
 WHERE session_id = $1 AND (state = 'running' OR $2 = 'success')
 
+-- name: session_alerts
+SELECT w.session_id, w.alert
+FROM session_workers w JOIN agent_sessions s ON s.id = w.session_id AND s.state <> 'deleted'
+WHERE w.alert IS NOT NULL ORDER BY w.session_id LIMIT 1000
+
 -- name: count_failed_sync
 -- One more in a row; with $2 of them there is an alert.
 UPDATE session_workers

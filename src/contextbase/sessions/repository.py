@@ -282,6 +282,10 @@ class SessionRepository:
         """SUCCESS: a snapshot was stored and verified at that time. FAILED needs the error."""
         await connection.execute(_SQL.sync_worker, session_id, status, error, at)
 
+    async def alerts(self, connection: Connection) -> list[tuple[SessionId, str]]:
+        """Sessions whose files cannot be stored, and what is wrong."""
+        return [(SessionId(row["session_id"]), row["alert"]) for row in await connection.fetch(_SQL.session_alerts)]
+
     async def count_failed_sync(self, connection: Connection, session_id: SessionId, *, after: int, alert: str) -> int:
         """How many there were in a row; 0: it has no worker."""
         return await connection.fetchval(_SQL.count_failed_sync, session_id, after, alert) or 0

@@ -4,7 +4,16 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["LoggedOut", "LoginCreate", "LoginWays", "LogoutCreate", "PasswordLinkView", "PasswordPut"]
+__all__ = [
+    "IdentitiesView",
+    "IdentityView",
+    "LoggedOut",
+    "LoginCreate",
+    "LoginWays",
+    "LogoutCreate",
+    "PasswordLinkView",
+    "PasswordPut",
+]
 
 
 class LoginCreate(BaseModel):
@@ -40,6 +49,18 @@ class PasswordPut(BaseModel):
 class PasswordLinkView(BaseModel):
     url: str = Field(description="For the person, to choose a password by, once. Shown this once.")
     expires_at: datetime
+
+
+class IdentityView(BaseModel):
+    """Who somebody is at a login provider."""
+
+    issuer: str = Field(description="The address of the provider.")
+    subject: str = Field(description="The name that the provider has for the person; it never changes.")
+    linked_at: datetime
+
+
+class IdentitiesView(BaseModel):
+    identities: list[IdentityView]
 
 
 class LoggedOut(BaseModel):

@@ -248,6 +248,40 @@ async def test_a_fork_goes_on_from_a_message_and_leaves_its_session_alone(agents
     assert await messages(agents, forked) == []
 
 
+def planned(**statuses: str) -> dict[str, object]:
+    return {"tool": "todo", "input": {"todos": [{"content": one, "status": two} for one, two in statuses.items()]}}
+
+
+async def test_a_fork_has_the_todo_list_as_it_was_at_its_message(agents: AgentWorld) -> None:
+    session, todos = await agents.session(), agents.services.core.sessions.todos
+
+    async def listed(of: AgentSession) -> list[tuple[str, str]]:
+        return [(one.content, one.status) for one in await todos.of_session(agents.owner, of.id)]
+
+    first = await done(agents, session, script(planned(Plan="done", Check="todo", Write="todo"), {"text": "Planned."}))
+    middle = script(
+        planned(Check="doing"),
+        {"text": "The check is under way."},
+        planned(Check="done", Write="doing"),
+        {"text": "It is done."},
+    )
+    await done(agents, session, middle)
+    now = [("Check", "done"), ("Write", "doing")]
+    assert await listed(session) == now
+    forks = agents.services.core.sessions.forks
+    spoken = [one for one in await messages(agents, session) if one.role == "assistant"]
+    under_way = next(one for one in spoken if "under way" in one.text)
+    for name, expected in (
+        (str(first.id), [("Plan", "done"), ("Check", "todo"), ("Write", "todo")]),
+        (under_way.message_id, [("Check", "doing")]),
+        (None, now),
+    ):
+        forked = await forks.fork(agents.owner, session.id, name)
+        assert await listed(forked) == expected, name
+        await shown_is_replayed(agents, forked)
+    assert await listed(session) == now
+
+
 async def test_an_agent_whose_memory_is_gone_is_told_what_was_said(agents: AgentWorld) -> None:
     session = await agents.session()
     await done(agents, session, script({"text": "The number is 41."}))

@@ -2510,6 +2510,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{user}/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Identities
+         * @description Who a person is at login providers. People see their own.
+         */
+        get: operations["list_identities_api_v1_users__user__identities_get"];
+        put?: never;
+        post?: never;
+        /**
+         * Unlink Identity
+         * @description Unlink a person from a login provider, and log them out of every browser. The last way to log in stays.
+         */
+        delete: operations["unlink_identity_api_v1_users__user__identities_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me/password": {
         parameters: {
             query?: never;
@@ -4791,6 +4815,18 @@ export interface components {
             new_count: number;
             /** @description Each with a mark in front: space, - or +. */
             lines: string[];
+        };
+        IdentitiesView: {
+            identities: components["schemas"]["IdentityView"][];
+        };
+        /** @description Who somebody is at a login provider. */
+        IdentityView: {
+            /** @description The address of the provider. */
+            issuer: string;
+            /** @description The name that the provider has for the person; it never changes. */
+            subject: string;
+            /** Format: date-time */
+            linked_at: string;
         };
         /** @description A new file or folder that an ignore rule takes out. */
         IgnoredView: {
@@ -10790,6 +10826,55 @@ export interface operations {
     log_out_user_api_v1_users__user__logout_post: {
         parameters: {
             query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedOut"];
+                };
+            };
+        };
+    };
+    list_identities_api_v1_users__user__identities_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The person's slug. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentitiesView"];
+                };
+            };
+        };
+    };
+    unlink_identity_api_v1_users__user__identities_delete: {
+        parameters: {
+            query: {
+                /** @description The address of the provider. */
+                issuer: string;
+            };
             header?: never;
             path: {
                 /** @description The person's slug. */

@@ -9,7 +9,7 @@ from uuid import UUID
 from contextbase.identity.model import Principal
 from contextbase.ids import TokenId
 
-__all__ = ["BrowserLogin", "PasswordLink", "hash_of", "new_secret"]
+__all__ = ["BrowserLogin", "LinkedIdentity", "PasswordLink", "hash_of", "new_secret"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +29,15 @@ class PasswordLink:
 
     secret: str
     expires_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkedIdentity:
+    """Who somebody is at a login provider."""
+
+    issuer: str
+    subject: str
+    linked_at: datetime
 
 
 def new_secret() -> str:

@@ -10,6 +10,7 @@ from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict
 from contextbase.identity.logins.id_tokens import IdTokenClaims
+from contextbase.identity.logins.model import LinkedIdentity
 from contextbase.identity.model import Principal, PrincipalKind
 from contextbase.ids import PrincipalId
 
@@ -71,6 +72,13 @@ class OpenIdRepository:
             await connection.execute(_SQL.insert_identity, claims.issuer, claims.subject, person, at)
         except asyncpg.UniqueViolationError:
             raise Conflict("You are just being logged in somewhere else, too. Try again.") from None
+
+    async def identities(self, connection: Connection, person: PrincipalId) -> list[LinkedIdentity]:
+        """Who they are, at which providers."""
+        return [LinkedIdentity(**row) for row in await connection.fetch(_SQL.identities_of, person)]
+
+    async def unlink(self, connection: Connection, person: PrincipalId, issuer: str) -> None:
+        await connection.execute(_SQL.delete_identity, person, issuer)
 
     async def name_is_taken(self, connection: Connection, name: str) -> bool:
         return bool(await connection.fetchval(_SQL.name_is_taken, name, name))

@@ -116,6 +116,12 @@ FOR UPDATE OF u
 -- name: delete_identities_of
 DELETE FROM openid_identities WHERE principal_id = $1
 
+-- name: identities_of
+SELECT issuer, subject, linked_at FROM openid_identities WHERE principal_id = $1 ORDER BY issuer
+
+-- name: delete_identity
+DELETE FROM openid_identities WHERE principal_id = $1 AND issuer = $2
+
 -- name: insert_identity
 INSERT INTO openid_identities (issuer, subject, principal_id, linked_at) VALUES ($1, $2, $3, $4)
 

@@ -1,16 +1,18 @@
 """`contextbase app …`"""
 
+import re
 from functools import partial
 from typing import Annotated, Final
 
 import typer
 
+from contextbase.errors import InvalidInput
 from contextbase.interfaces.cli.app_example import example_config, example_files, example_manifest
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.output import print_line
 from contextbase.sdk import Change, Client
 from contextbase.wire.agent_config import ConfigLayer
-from contextbase.wire.app import AppView
+from contextbase.wire.app import APP_NAME, AppView
 
 __all__ = ["AppArgument", "commands"]
 
@@ -43,6 +45,7 @@ def register(
     client: Client, name: AppArgument, title: Title = "", description: Description = "", icon: Icon = ""
 ) -> CommandResult:
     """Make an app with a tree of its own, the project app-APP."""
+    _check_name(name, "register")
     made = client.apps.register(name, title=title, description=description, icon=icon)
     return CommandResult(made, f"Registered {made.name}. Its files are in the project app-{made.name}.")
 
@@ -51,6 +54,7 @@ def register(
 @command
 def init(client: Client, name: AppArgument, title: Title = "") -> CommandResult:
     """Make a working example app: a template, a knowledge base, a manifest; shown to everybody who is a member."""
+    _check_name(name, "init")
     made = client.apps.register(name, title=title, description="An example to start from.", icon="🧩")
     changes = [Change(action="write", path=path, text=text) for path, text in example_files().items()]
     client.commit(f"app-{name}", changes, base_seq=0, message=f"Begin the app {name}")
@@ -129,3 +133,15 @@ def _print_app(app: AppView) -> None:
         shown = app.visibility
         people = [f"department {each}" for each in shown.departments] + [f"role {each}" for each in shown.roles]
         print_line("shown to " + (", ".join([*people, *shown.members]) or "those who manage it"))
+
+
+def _check_name(name: str, verb: str) -> None:
+    """Other programs make things in a folder; whoever gives one here is told what to type."""
+    if re.fullmatch(APP_NAME, name):
+        return
+    last = name.rstrip("/").rpartition("/")[2].lower()
+    wanted = re.sub(r"[^a-z0-9._-]+", "-", last).strip("._-")[:50] or "my-app"
+    raise InvalidInput(
+        f"'{name[:200]}' cannot be the name of an app: it has 1 to 50 of a-z, 0-9 and ._- and starts with a letter or "
+        f"digit. An app is made on the server, not in a folder. Try: contextbase app {verb} {wanted}"
+    )

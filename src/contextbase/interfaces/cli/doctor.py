@@ -27,6 +27,7 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
         known_machines,
         problems_outside,
         sandbox_kind,
+        session_alerts,
     )  # all of the server: slow to import
     from contextbase.machine import Finding, examine
 
@@ -40,6 +41,9 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
         *examine(settings, problems=asyncio.run(problems_outside(settings)), sandbox=sandbox),
         _machines(asyncio.run(known_machines(settings))),
     ]
+    alerts = asyncio.run(session_alerts(settings))
+    if alerts is not None:
+        findings.append(_sessions(alerts))
     if as_json:
         print_json([asdict(finding) for finding in findings])
         return
@@ -47,6 +51,18 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
         print_hanging(Text.from_markup(f"{_MARKS[finding.answer]} [bold]{finding.name:14}[/] "), finding.detail)
         if finding.advice:
             print_hanging(Text(" " * 17), finding.advice, style="dim")
+
+
+def _sessions(alerts: Mapping[str, str]) -> "Finding":
+    """`alerts`: by session."""
+    from contextbase.machine import Finding
+
+    if not alerts:
+        return Finding(name="sessions", answer="yes", detail="nothing keeps their files from being stored")
+    session, alert = next(iter(alerts.items()))
+    others = f" So it is with {len(alerts) - 1} more." if len(alerts) > 1 else ""
+    advice = f"Mend what it says; then the files are stored by themselves. More: contextbase session show {session}"
+    return Finding(name="sessions", answer="broken", detail=f"{session}: {alert}{others}", advice=advice)
 
 
 def _machines(states: Mapping[str, str] | None) -> "Finding":

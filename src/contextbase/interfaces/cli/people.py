@@ -147,6 +147,31 @@ def logout(client: Client, user: User) -> CommandResult:
     return CommandResult(ended, f"Logged {user} out of {ended.ended} browsers.")
 
 
+@users.command("identities")
+@command
+def identities(client: Client, user: User) -> CommandResult:
+    """List who somebody is at login providers."""
+    found = client.users.identities(user).identities
+    rows = TableRows(
+        columns=("PROVIDER", "SUBJECT", "SINCE"),
+        rows=((each.issuer, each.subject, local_day(each.linked_at)) for each in found),
+        empty=f"{user} is not linked to a login provider.",
+    )
+    return CommandResult(found, rows)
+
+
+@users.command("unlink")
+@command
+def unlink(
+    client: Client,
+    user: User,
+    issuer: Annotated[str, typer.Argument(help="The provider's address, as `user identities` shows it.")],
+) -> CommandResult:
+    """Unlink somebody from a login provider, and log them out of every browser."""
+    ended = client.users.unlink(user, issuer)
+    return CommandResult(ended, f"Unlinked {user} from {issuer}, and logged {user} out of {ended.ended} browsers.")
+
+
 @departments.command("list")
 @command
 def list_departments(client: Client) -> CommandResult:

@@ -7,7 +7,7 @@ from contextbase.role_vocabulary import Right, Role
 from contextbase.sdk.aio.connection import AsyncConnection
 from contextbase.sdk.arguments import checked
 from contextbase.vocabulary import Action
-from contextbase.wire.login import LoggedOut, PasswordLinkView, PasswordPut
+from contextbase.wire.login import IdentitiesView, LoggedOut, PasswordLinkView, PasswordPut
 from contextbase.wire.people import (
     DepartmentCreate,
     DepartmentPatch,
@@ -106,6 +106,18 @@ class AsyncUsers:
     async def log_out(self, user: str) -> LoggedOut:
         """Log a person out of every browser. Their tokens stay."""
         return await self._connection.call(LoggedOut, "POST", f"{_USERS}/{quote(user, safe='')}/logout")
+
+    @checked
+    async def identities(self, user: str) -> IdentitiesView:
+        """Who a person is at login providers. Everybody may see their own."""
+        return await self._connection.read(IdentitiesView, f"{_USERS}/{quote(user, safe='')}/identities")
+
+    @checked
+    async def unlink(self, user: str, issuer: str) -> LoggedOut:
+        """Unlink a person from a login provider, and log them out of every browser. Raises `Conflict` if they have no
+        password and no other provider, and `NotFound` if they are not linked to it."""
+        place = f"{_USERS}/{quote(user, safe='')}/identities?issuer={quote(issuer, safe='')}"
+        return await self._connection.call(LoggedOut, "DELETE", place)
 
     @checked
     async def change_password(self, old: str, new: str) -> LoggedOut:

@@ -8,7 +8,7 @@ from contextbase.role_vocabulary import Right, Role
 from contextbase.sdk.arguments import checked
 from contextbase.sdk.blocking.connection import Connection
 from contextbase.vocabulary import Action
-from contextbase.wire.login import LoggedOut, PasswordLinkView, PasswordPut
+from contextbase.wire.login import IdentitiesView, LoggedOut, PasswordLinkView, PasswordPut
 from contextbase.wire.people import (
     DepartmentCreate,
     DepartmentPatch,
@@ -107,6 +107,18 @@ class Users:
     def log_out(self, user: str) -> LoggedOut:
         """Log a person out of every browser. Their tokens stay."""
         return self._connection.call(LoggedOut, "POST", f"{_USERS}/{quote(user, safe='')}/logout")
+
+    @checked
+    def identities(self, user: str) -> IdentitiesView:
+        """Who a person is at login providers. Everybody may see their own."""
+        return self._connection.read(IdentitiesView, f"{_USERS}/{quote(user, safe='')}/identities")
+
+    @checked
+    def unlink(self, user: str, issuer: str) -> LoggedOut:
+        """Unlink a person from a login provider, and log them out of every browser. Raises `Conflict` if they have no
+        password and no other provider, and `NotFound` if they are not linked to it."""
+        place = f"{_USERS}/{quote(user, safe='')}/identities?issuer={quote(issuer, safe='')}"
+        return self._connection.call(LoggedOut, "DELETE", place)
 
     @checked
     def change_password(self, old: str, new: str) -> LoggedOut:

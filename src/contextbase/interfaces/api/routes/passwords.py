@@ -1,12 +1,12 @@
-"""Passwords: invitations, new starts, one's own; and who is logged out."""
+"""How people log in: invitations, new starts, one's own password, links to login providers; and who is logged out."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 
 from contextbase.interfaces.api.authentication import LOGIN, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
-from contextbase.wire.login import LoggedOut, PasswordLinkView, PasswordPut
+from contextbase.wire.login import IdentitiesView, IdentityView, LoggedOut, PasswordLinkView, PasswordPut
 
 __all__ = ["router"]
 
@@ -35,6 +35,25 @@ async def reset_password(
 async def log_out_user(user: Slug, caller: AuthenticatedCaller, services: AuthenticatedServices) -> LoggedOut:
     """Log a person out of every browser. Their tokens stay."""
     return LoggedOut(ended=await services.people.passwords.log_out(caller, user))
+
+
+@router.get("/users/{user}/identities")
+async def list_identities(user: Slug, caller: AuthenticatedCaller, services: AuthenticatedServices) -> IdentitiesView:
+    """Who a person is at login providers. People see their own."""
+    found = await services.people.identities.list(caller, user)
+    views = [IdentityView(issuer=each.issuer, subject=each.subject, linked_at=each.linked_at) for each in found]
+    return IdentitiesView(identities=views)
+
+
+@router.delete("/users/{user}/identities", responses=problem_answers(409))
+async def unlink_identity(
+    user: Slug,
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    issuer: Annotated[str, Query(description="The address of the provider.", max_length=2000, pattern=r"^[^\x00]+$")],
+) -> LoggedOut:
+    """Unlink a person from a login provider, and log them out of every browser. The last way to log in stays."""
+    return LoggedOut(ended=await services.people.identities.unlink(caller, user, issuer))
 
 
 @router.put("/me/password", responses=problem_answers(429))
