@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import httpx
 import pytest
 from tests.support.api import Api, assert_problem
 from tests.support.collab import Project
@@ -98,7 +99,7 @@ async def test_a_token_from_before_somebody_had_an_account_has_their_rights_from
     secret = await a_token(api, slug)
     assert (await project.checkout(secret)).status_code == 200
     made = await api.client.post(f"{API}/users", json={"login_name": slug})
-    assert made.status_code == 201
+    assert made.status_code == 201, made.text
     assert (await project.checkout(secret)).status_code == 404
 
 
@@ -143,6 +144,30 @@ async def test_only_the_platforms_administrators_make_tokens_for_another_person(
     assert await make("some-agent", kind="agent") == 403
     listed = (await api.stranger.get(f"{API}/tokens", headers=headers)).json()["tokens"]
     assert {each["principal"] for each in listed} == {slug, "some-agent"}
+
+
+async def test_a_token_for_one_project_makes_and_revokes_tokens_of_that_project_alone(api: Api) -> None:
+    projects, slug = [await a_project(api), await a_project(api)], await a_person(api)
+    for project in projects:
+        await give(api, slug, "member", f"project:{project.name}")
+    own = {"principal": slug, "kind": "user", "actions": ["read", "write"]}
+    whole, other = await api.token(**own), await api.token(**own, project=projects[1].name)
+    headers = api.as_bearer((await api.token(**own, project=projects[0].name))["secret"])
+
+    async def make(**fields: object) -> httpx.Response:
+        body = {"principal": slug, "kind": "user", "actions": ["read"]} | fields
+        return await api.stranger.post(f"{API}/tokens", json=body, headers=headers)
+
+    assert (await make()).status_code == 403
+    assert (await make(project=projects[1].name)).status_code == 404
+    made = await make(project=projects[0].name)
+    assert made.status_code == 201, made.text
+    for token, status in ((whole, 404), (other, 404), (made.json(), 200)):
+        answer = await api.stranger.delete(f"{API}/tokens/{token['id']}", headers=headers)
+        assert answer.status_code == status, answer.text
+    assert (await api.stranger.get(f"{API}/me", headers=api.as_bearer(whole["secret"]))).status_code == 200
+    link = {"params": {"issuer": "https://login.example.com"}, "headers": headers}
+    assert (await api.stranger.delete(f"{API}/users/{slug}/identities", **link)).status_code == 403
 
 
 async def test_everybody_sees_their_own_account_and_roles_and_nobody_elses(api: Api) -> None:

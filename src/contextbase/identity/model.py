@@ -150,6 +150,8 @@ class Grant:
                 f"Your {self.source} expires at {self.expires_at:%Y-%m-%d %H:%M} UTC, and no token it makes can live "
                 "longer. Ask for fewer days, or leave them out to get as many as possible."
             )
+        if self.project_id not in (None, request.project_id):
+            raise Forbidden(f"Your {self.source} is limited to one project, and so are the tokens it makes.")
         below, asked = self.path_prefix, request.path_prefix
         if below is not None and (asked is None or not (asked == below or asked.is_below(below))):
             raise Forbidden(f"Your {self.source} is limited to {below}, and so are the tokens it makes.")
@@ -300,10 +302,10 @@ class Caller:
 
     def may_manage(self, token: Token) -> bool:
         """Whether the caller may list and revoke this token. Administrators may for all tokens, or for those of the
-        one project that the grant is limited to; people also for their own, and in projects that they administer.
-        The owner's tokens are the owner's alone."""
+        one project that the grant is limited to; people also for their own (with a token for one project: for those
+        of that project), and in projects that they administer. The owner's tokens are the owner's alone."""
         if self.grant.rights is not None and token.principal.id == self.principal.id:
-            return True
+            return self.grant.project_id in (None, token.project_id)
         administers = self.administers_all if token.project_id is None else self.administers(token.project_id)
         return administers and (self.principal.is_owner or not token.principal.is_owner)
 

@@ -2244,7 +2244,7 @@ export interface paths {
         /**
          * Create Token
          * @description Make a token; its secret is in this answer and nowhere else. It allows no more than your own token, and does not
-         *     outlive it. Needs 'admin'.
+         *     outlive it. Needs 'admin'; people make tokens for themselves without.
          */
         post: operations["create_token_api_v1_tokens_post"];
         delete?: never;

@@ -36,7 +36,7 @@ class LinkedIdentities:
         """Forget who somebody is at one provider, and log them out of every browser; returns of how many. Raises
         `Conflict` if nothing would be left to log in by."""
         async with self.parts.database.transaction() as connection:
-            person = await self._person(connection, caller, slug)
+            person = await self._person(connection, caller, slug, changes=True)
             found = await self.repository.identities(connection, person.id)
             if issuer not in {each.issuer for each in found}:
                 raise NotFound(f"{slug} is not linked to the login provider {issuer[:200]}.")
@@ -52,9 +52,12 @@ class LinkedIdentities:
         self.logins.forget()
         return ended
 
-    async def _person(self, connection: Connection, caller: Caller, slug: str) -> Person:
-        if slug != caller.principal.name or caller.grant.rights is None:
+    async def _person(self, connection: Connection, caller: Caller, slug: str, *, changes: bool = False) -> Person:
+        grant = caller.grant
+        if slug != caller.principal.name or grant.rights is None:
             authorize(caller, Action.ADMIN, PLATFORM)
+        elif changes and (Action.WRITE not in grant.ceiling or grant.project_id is not None):
+            raise Forbidden(f"This {grant.source} is for less than your account: log in, or use a token for all of it.")
         person = await self.parts.person(connection, slug)
         if person.is_owner and not caller.principal.is_owner:
             raise Forbidden("Only the owner sees and changes how the owner logs in.")

@@ -116,8 +116,8 @@ class AsyncUsers:
     async def unlink(self, user: str, issuer: str) -> LoggedOut:
         """Unlink a person from a login provider, and log them out of every browser. Raises `Conflict` if they have no
         password and no other provider, and `NotFound` if they are not linked to it."""
-        place = f"{_USERS}/{quote(user, safe='')}/identities?issuer={quote(issuer, safe='')}"
-        return await self._connection.call(LoggedOut, "DELETE", place)
+        place = f"{_USERS}/{quote(user, safe='')}/identities"
+        return await self._connection.call(LoggedOut, "DELETE", place, issuer=issuer)
 
     @checked
     async def change_password(self, old: str, new: str) -> LoggedOut:
