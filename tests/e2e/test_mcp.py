@@ -277,6 +277,43 @@ def test_the_bridge_answers_in_parallel_and_forgets_what_was_cancelled(server: S
     assert {answer["id"] for answer in left} == {3, None}
 
 
+def test_no_line_ends_the_bridge(server: ServerProcess, agent: str) -> None:
+    lines = [
+        "[" * 100_000,
+        "[]",
+        "7",
+        '{"method": "notifications/cancelled", "params": [1]}',
+        '{"id": {}, "method": []}',
+    ]
+    ping = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+    done = subprocess.run(
+        [PROGRAM, "mcp"],
+        env=environment(CONTEXTBASE_URL=server.url, CONTEXTBASE_TOKEN=agent),
+        input="\n".join([*lines, json.dumps(ping), ""]),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert 9 in {json.loads(line)["id"] for line in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+async def test_the_message_that_asked_is_kept_with_the_operation(
+    server: ServerProcess, project: str, agent: str, way: tuple[str, str]
+) -> None:
+    with Client(server.url, agent) as mine:
+        mine.workspaces.create(project)
+    async with connected(server, agent, transport=way[0], era=way[1]) as client:
+        for number, key in enumerate(("contextbase/messageId", "claudecode/toolUseId", "callId")):
+            asked = {"path": f"{number}.md", "content": "x"}
+            assert not (await client.call_tool("write_file", asked, meta={key: f"m-{number}"})).is_error
+    with Client(server.url, agent) as mine:
+        told = mine.files.history(project, workspace="me").operations
+    assert {one.path: one.message_id for one in told} == {f"{number}.md": f"m-{number}" for number in range(3)}
+
+
 def test_settings_for_a_client_are_the_whole_file_and_keep_the_options(tmp_path: Path) -> None:
     asked = ["mcp", "--project", "plans", "--server", "work", "--data", "data", "--print-config", "claude-desktop"]
     printed = subprocess.run(

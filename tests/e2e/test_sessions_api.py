@@ -282,6 +282,10 @@ async def test_files_of_a_message_are_the_sessions_own(client: AsyncClient, proj
         await client.sessions.send(session.id, look, attachments=[tmp_path / "a.csv", other / "a.csv"])
     with pytest.raises(InvalidInput):
         await client.sessions.send(session.id, look, attachments=[tmp_path / "missing"])
+    for name in ("a\\b.csv", "..\\..\\a.csv", "\uff0e\uff0e", "e\u0301.csv", "a\u2028b"):
+        (tmp_path / name).write_text("x")
+        with pytest.raises(InvalidInput):
+            await client.sessions.send(session.id, look, attachments=[tmp_path / name])
 
 
 async def test_a_cursor_of_another_session_or_of_nothing_is_refused(client: AsyncClient, project: str) -> None:

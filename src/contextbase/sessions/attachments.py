@@ -83,7 +83,7 @@ def _check_name(name: str) -> None:
     is_one = "/" not in name and name not in ("", ".", "..") and name.isprintable() and not name.startswith(".")
     if not is_one or len(name.encode()) > _LONGEST_NAME:
         raise InvalidInput(f"{name[:80]!r} is not the name of a file that can be sent: no folders, no dot in front.")
-    TreePath.parse(f"{UPLOADS}/{name}")
+    TreePath(f"{UPLOADS}/{name}")  # and not what it could be read as
 
 
 def _place(record: WorkspaceRecord, owner: Owner, name: str, content: bytes) -> str:

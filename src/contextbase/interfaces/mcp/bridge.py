@@ -68,7 +68,7 @@ class Bridge:
     def _take(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._write(_error(None, _PARSE_ERROR, "This line is not JSON."))
             return
         if not isinstance(message, dict):
@@ -76,7 +76,8 @@ class Bridge:
             return
         method, request_id = message.get("method"), message.get("id")
         if method == "notifications/cancelled":
-            self._cancel((message.get("params") or {}).get("requestId"))
+            params = message.get("params")
+            self._cancel(params.get("requestId") if isinstance(params, dict) else None)
         if not isinstance(method, str) or request_id is None:
             return  # notifications and answers: the server keeps no session that they could be about
         running = _Running(method)
