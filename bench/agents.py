@@ -3,10 +3,10 @@
     python -m bench.agents [--rounds 10] [--sessions 100] [--words 60] [--events 10000] [--json]
 
 `first_token_added_ms`: from the message to the first word of each agent program in a warm session, less what the bare
-program takes with the same model; done in turns. `event_lag_p99_ms`: from the moment an agent says something to the
-moment a reader has it, while all sessions stream at once; `starting_event_lag_p99_ms`: while some of them are still
-being started. `replay_10k_events_ms`: the history of a run that has so
-many events.
+program takes with the same model; done in turns, and both programs wait for the next one. `event_lag_p99_ms`: from the
+moment an agent says something to the moment a reader has it, while all sessions stream at once;
+`starting_event_lag_p99_ms`: while some of them are still being started. `replay_10k_events_ms`: the history of a run
+that has so many events.
 `resume_after_restart_ms`: from a server that is ready again after a kill to the next word of a run that went on
 meanwhile. `rewind_ms`: a conversation back to an earlier message, with its files.
 """

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -70,7 +70,8 @@ async def listening(
         assert task is not None
         tasks.add(task)
         try:
-            await serve(SocketStream(reader, writer), app, state, limits=limits)
+            with suppress(asyncio.CancelledError):  # below: a program still has its connection
+                await serve(SocketStream(reader, writer), app, state, limits=limits)
         finally:
             tasks.discard(task)
 
