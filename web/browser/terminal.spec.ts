@@ -87,7 +87,7 @@ describe("a session's terminal", () => {
     await ask("PUT", `/api/v1/sessions/${session}/shares/reader-${ours}`, { level: "read" });
     await ask("PUT", `/api/v1/sessions/${session}/shares/driver-${ours}`, { level: "drive" });
     await open(reader.page, `/sessions/${session}`);
-    await reader.page.waitForSelector('aside [role="tab"]:has-text("Files")');
+    await reader.page.waitForSelector('aside [role="tab"]:has-text("Changes")');
     expect(await reader.page.locator('aside [role="tab"]:has-text("Terminal")').count()).toBe(0);
     await open(reader.page, `/sessions/${session}?panel=terminal`);
     await reader.page.waitForSelector("aside >> text=No terminal for you here");

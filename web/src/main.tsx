@@ -5,7 +5,7 @@ import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/client";
-import { keys } from "./api/queries";
+import { keys, meQuery } from "./api/queries";
 import { live } from "./live/hooks";
 import { createAppRouter } from "./router";
 import { handleKey } from "./shell/keyboard";
@@ -31,6 +31,8 @@ const client = new QueryClient({
   },
 });
 live().onRefused = onError;
+
+void client.prefetchQuery(meQuery()); // asked while the code of the page is still on the way
 
 applyTheme();
 window.addEventListener("keydown", handleKey);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decoded } from "../src/api/queries";
+import { decoded, decodedPart } from "../src/api/queries";
+import { pressing } from "../src/inbox/budgets";
 import { union } from "../src/live/connection";
 import { differing, pairs, rowsOf } from "../src/projects/diffRows";
 import { chosenLines, parseLines } from "../src/projects/lines";
@@ -80,5 +81,20 @@ describe("small parts", () => {
     expect(formatBytes(38_000_000)).toBe("38.0 MB");
     expect(shortName("user:ann")).toBe("ann");
     expect(shortName("agent:ann")).toBe("agent:ann");
+  });
+});
+
+describe("a part of a file", () => {
+  it("leaves out letters that are cut in two at either end", () => {
+    const whole = new TextEncoder().encode("aéb");
+    expect(decodedPart(whole.slice(2).buffer)).toBe("b");
+    expect(decodedPart(whole.slice(0, 2).buffer)).toBe("a");
+  });
+});
+
+describe("budgets that press", () => {
+  it("are those nearly or wholly used up, the worst first", () => {
+    const budget = (subject: string, spent: number) => ({ scope: "user" as const, subject, monthly_limit: 100, spent, reserved: 0 });
+    expect(pressing([budget("a", 79), budget("b", 80), budget("c", 120)]).map((one) => one.subject)).toEqual(["c", "b"]);
   });
 });

@@ -84,6 +84,26 @@ export const fileQuery = (project: string, path: string, at: At) =>
     },
   });
 
+/** A later part of a file that is too long to be shown at once. */
+export const filePartQuery = (project: string, path: string, seq: number, offset: number) =>
+  queryOptions({
+    queryKey: keys.at(project, seq, `part ${offset}`, path),
+    staleTime: Infinity,
+    gcTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const answer = await fetch(contentUrl(project, path, seq), { signal, headers: { Range: `bytes=${offset}-${offset + LARGEST_SHOWN - 1}` } }).catch(unanswered);
+      if (!answer.ok) throw problem(answer, await answer.json().catch(() => null));
+      return decodedPart(await answer.arrayBuffer());
+    },
+  });
+
+/** The text from somewhere in a file: letters that are cut in two at either end are left out. */
+export function decodedPart(bytes: ArrayBuffer): string {
+  const found = new Uint8Array(bytes);
+  const first = found.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return new TextDecoder("utf-8").decode(found.subarray(Math.max(0, first)), { stream: true });
+}
+
 /** A server that does not answer is asked again, as for everything else. */
 function unanswered(error: unknown): never {
   if (error instanceof DOMException && error.name === "AbortError") throw error;

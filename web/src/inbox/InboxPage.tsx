@@ -2,7 +2,7 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { projectsQuery, reviewsQuery } from "../api/queries";
+import { meQuery, projectsQuery, reviewsQuery } from "../api/queries";
 import { useLiveProjects } from "../live/hooks";
 import { QuestionCard } from "../sessions/QuestionCard";
 import { useText } from "../text";
@@ -10,13 +10,15 @@ import { Age, Chip, classes, Empty, PageHeader, Skeleton, type Tone } from "../u
 import { shortName } from "../ui/format";
 import { useListKeys } from "../ui/list";
 import { questionsQuery } from "../sessions/queries";
+import { formatCost } from "../sessions/states";
+import { budgetsQuery, MICRO, pressing } from "./budgets";
 import { failedRunsQuery } from "./failedRuns";
 import { Notifications } from "./Notifications";
 
 const MOST_PROJECTS = 50;
-type Kind = "question" | "review" | "failed";
+type Kind = "question" | "review" | "failed" | "budget";
 type Item = { kind: Kind; id: string; title: string; detail: string; at: string; open: () => void };
-const TONES: Record<Kind, Tone> = { question: "accent", review: "waiting", failed: "refused" };
+const TONES: Record<Kind, Tone> = { question: "accent", review: "waiting", failed: "refused", budget: "waiting" };
 
 export function InboxPage() {
   const t = useText();
@@ -28,7 +30,10 @@ export function InboxPage() {
   const questions = useQuery(questionsQuery());
   const reviews = useQueries({ queries: names.map((name) => reviewsQuery(name, "open")) });
   const failed = useQuery(failedRunsQuery());
+  const isAdmin = useQuery(meQuery()).data?.actions.includes("admin") ?? false;
+  const budgets = useQuery({ ...budgetsQuery(), enabled: isAdmin });
   const items: Item[] = [
+    ...pressing(budgets.data ?? []).map((one) => ({ kind: "budget" as const, id: `budget ${one.scope} ${one.subject}`, title: shortName(one.subject), detail: t.inbox.spent(formatCost(one.spent / MICRO), formatCost(one.monthly_limit / MICRO)), at: new Date(budgets.dataUpdatedAt).toISOString(), open: () => void navigate({ to: "/admin/usage" }) })),
     ...reviews.flatMap((list, index) => (list.data?.reviews ?? []).map((review) => ({ kind: "review" as const, id: review.id, title: review.path, detail: `${names[index]} · ${shortName(review.author)} · ${t.review.reasons[review.reason] ?? review.reason}`, at: review.created_at, open: () => void navigate({ to: "/review", search: { item: `${names[index]}/${review.id}` } }) }))),
     ...(failed.data ?? []).map(({ session, run }) => ({ kind: "failed" as const, id: run.id, title: session.title || t.sessions.untitled, detail: run.message ?? run.reason ?? "", at: run.ended_at ?? run.created_at, open: () => void navigate({ to: "/sessions/$session", params: { session: session.id } }) })),
   ].sort((a, b) => b.at.localeCompare(a.at));
@@ -37,7 +42,7 @@ export function InboxPage() {
   const list = useListKeys(shown.length, (index) => shown[index]?.open());
   const isLoading = projects.isPending || questions.isPending || reviews.some((one) => one.isPending) || failed.isPending;
   const count = waiting.length + items.length;
-  const kinds: [Kind | "all", string, number][] = [["all", t.inbox.all, count], ["question", t.inbox.questions, waiting.length], ["review", t.inbox.reviews, items.filter((one) => one.kind === "review").length], ["failed", t.inbox.failures, items.filter((one) => one.kind === "failed").length]];
+  const kinds: [Kind | "all", string, number][] = [["all", t.inbox.all, count], ["question", t.inbox.questions, waiting.length], ["review", t.inbox.reviews, items.filter((one) => one.kind === "review").length], ["failed", t.inbox.failures, items.filter((one) => one.kind === "failed").length], ...(isAdmin ? [["budget", t.inbox.budgets, items.filter((one) => one.kind === "budget").length] as [Kind, string, number]] : [])];
   return (
     <>
       <PageHeader title={t.inbox.title} chips={count > 0 && <Chip tone="waiting">{t.inbox.open(count)}</Chip>}><Notifications count={count} /></PageHeader>
@@ -58,7 +63,7 @@ export function InboxPage() {
             {shown.map((item, index) => (
               <li key={item.id}>
                 <button type="button" onClick={item.open} className={classes("flex min-h-14 w-full items-center gap-3 rounded-md border-b px-3 py-2 text-left", index === list.active ? "bg-hover" : "row-hover")}>
-                  <span className="w-24 shrink-0"><Chip tone={TONES[item.kind]}>{item.kind === "review" ? t.inbox.review : t.inbox.failed}</Chip></span>
+                  <span className="w-24 shrink-0"><Chip tone={TONES[item.kind]}>{item.kind === "review" ? t.inbox.review : item.kind === "failed" ? t.inbox.failed : t.inbox.budget}</Chip></span>
                   <span className="min-w-0 flex-1"><span className="block truncate font-medium">{item.title}</span><span className="block truncate text-sm text-muted">{item.detail}</span></span>
                   <Age at={item.at} className="shrink-0 text-sm text-muted" />
                 </button>

@@ -5,7 +5,7 @@ import { ChevronLeft, Download, Link2, MoreHorizontal, PanelRight } from "lucide
 import { DropdownMenu as Menu } from "radix-ui";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { contentUrl } from "../api/client";
-import { blameQuery, fileQuery, type FileContent, LARGEST_SHOWN, meQuery, reviewsQuery, versionsQuery } from "../api/queries";
+import { blameQuery, filePartQuery, fileQuery, type FileContent, LARGEST_SHOWN, meQuery, reviewsQuery, versionsQuery } from "../api/queries";
 import { useShortcut } from "../shell/keyboard";
 import { useText } from "../text";
 import { Age, Button, buttonClass, Chip, classes, Empty, IconButton, Problem, Skeleton } from "../ui/basics";
@@ -100,7 +100,7 @@ export function FileView({ project, path }: { project: string; path: string }) {
                 }}
               />
             ) : (
-              <Body project={project} path={path} found={found} blame={!!search.blame} lines={search.lines} onLine={(line, extend) => set({ lines: chosenLines(search.lines, line, extend) })} />
+              <Body key={`${path} ${found.seq}`} project={project} path={path} found={found} blame={!!search.blame} lines={search.lines} onLine={(line, extend) => set({ lines: chosenLines(search.lines, line, extend) })} />
             )}
           </Suspense>
         )}
@@ -117,6 +117,8 @@ function Body({ project, path, found, blame, lines, onLine }: { project: string;
   const t = useText();
   const chosen = useMemo(() => parseLines(lines), [lines]);
   const origins = useQuery({ ...blameQuery(project, path, found.seq), enabled: blame && typeof found.text === "string" });
+  const [offset, setOffset] = useState(0);
+  const part = useQuery({ ...filePartQuery(project, path, found.seq, offset), enabled: offset > 0 });
   const written = useMemo(() => blameLines(origins.data), [origins.data]);
   const { entry } = found;
   if (entry.kind === "directory") return <Empty title={t.file.folder} />;
@@ -140,11 +142,17 @@ function Body({ project, path, found, blame, lines, onLine }: { project: string;
   if (found.text === "") return <Empty title={t.file.emptyFile} />;
   return (
     <>
-      {found.isCut && <div className="shrink-0 border-b bg-waiting-soft px-3 py-1 text-sm text-waiting">{t.file.tooLarge(formatBytes(LARGEST_SHOWN))}</div>}
       {origins.error && <div role="alert" className="border-b px-3 py-1 text-sm text-refused">{origins.error.message}</div>}
       <div className="min-h-0 flex-1">
-        <CodeView text={found.text} path={path} label={t.file.contents} lines={chosen} blame={blame ? written : undefined} onLine={onLine} />
+        {offset === 0 ? <CodeView text={found.text} path={path} label={t.file.contents} lines={chosen} blame={blame ? written : undefined} onLine={onLine} /> : part.error ? <Problem error={part.error} retry={() => void part.refetch()} /> : part.data === undefined ? <Skeleton lines={12} /> : <CodeView text={part.data} path={path} label={t.file.contents} />}
       </div>
+      {found.isCut && (
+        <div data-testid="parts" className="flex shrink-0 items-center gap-2 border-t px-3 py-2 text-sm text-muted tabular">
+          <span className="min-w-0 flex-1 truncate">{t.sessions.files.page(formatBytes(offset), formatBytes(Math.min(entry.size, offset + LARGEST_SHOWN)), formatBytes(entry.size))}</span>
+          <Button small disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - LARGEST_SHOWN))}>{t.sessions.files.previous}</Button>
+          <Button small disabled={offset + LARGEST_SHOWN >= entry.size} onClick={() => setOffset(offset + LARGEST_SHOWN)}>{t.sessions.files.next}</Button>
+        </div>
+      )}
     </>
   );
 }

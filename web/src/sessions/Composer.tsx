@@ -16,6 +16,7 @@ const kept = (name: string) => `draft:${name}`;
 type Props = {
   name: string; // of the draft that is kept until it is sent
   project: string | undefined;
+  folder?: string; // the session's own, where it works in no project
   agent: string;
   isWorking: boolean;
   isStopping?: boolean;
@@ -28,7 +29,7 @@ type Props = {
   children?: ReactNode;
 };
 
-export function Composer({ name, project, agent, isWorking, isStopping, disabled, autoFocus, isInline, onSend, onStop, attach, children }: Props) {
+export function Composer({ name, project, folder, agent, isWorking, isStopping, disabled, autoFocus, isInline, onSend, onStop, attach, children }: Props) {
   const t = useText().sessions.composer;
   const box = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
@@ -56,9 +57,9 @@ export function Composer({ name, project, agent, isWorking, isStopping, disabled
   const mention = mentionAt(text, caret);
   const asked = useDeferredValue(mention?.name ?? "");
   const found = useQuery({
-    queryKey: ["project", project, "names", asked],
-    enabled: !!project && !!mention,
-    queryFn: ({ signal }) => body(api.GET("/api/v1/search/names", { params: { query: { project: project ?? "", name: asked || undefined, limit: 8 } }, signal })),
+    queryKey: ["project", project ?? folder, "names", asked],
+    enabled: !!(project ?? folder) && !!mention,
+    queryFn: ({ signal }) => !project && folder ? body(api.GET("/api/v1/workspaces/{workspace}/search/names", { params: { path: { workspace: folder }, query: { name: asked || undefined, limit: 8 } }, signal })) : body(api.GET("/api/v1/search/names", { params: { query: { project: project ?? "", name: asked || undefined, limit: 8 } }, signal })),
   });
   const files = mention && mention.name !== dismissed ? (found.data?.paths ?? []) : [];
   const at = Math.min(active, files.length - 1);

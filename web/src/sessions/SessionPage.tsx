@@ -19,7 +19,7 @@ import { useForking } from "./rewinding";
 import { SessionHeader } from "./SessionHeader";
 import { Thread } from "./Thread";
 import { useSessionChat } from "./useSessionChat";
-import { uploadToFolder } from "./panel/folder";
+import { folderName, uploadToFolder } from "./panel/folder";
 
 const Panel = lazy(() => import("./panel/Panel").then((module) => ({ default: module.Panel })));
 const route = getRouteApi("/sessions/$session");
@@ -93,6 +93,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
   return (
     <ThreadContext value={actions}>
       <SessionHeader session={session} project={project} run={current} totals={totals} questions={questions.filter(isPending).length} wishes={wishes} onWishes={(next) => { keepWishes(session.id, next); setWishes(next); }} onPanel={() => setSheet(true)} />
+      {session.worker?.alert && <p role="alert" className="shrink-0 border-b bg-refused-soft px-4 py-2 text-sm break-words text-refused">{session.worker.alert}</p>}
       <div className="flex min-h-0 flex-1">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <Thread messages={messages} liveId={current?.id} showId={search.message} isStreaming={chat.isStreaming} hasOlder={chat.hasOlder} loadOlder={chat.loadOlder}>
@@ -101,6 +102,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
           <Composer
             name={session.id}
             project={project}
+            folder={session.worker && isOwn ? folderName(session) : undefined}
             agent={providerName(wishes.provider ?? session.provider)}
             isWorking={isWorking}
             isStopping={chat.isStopping}

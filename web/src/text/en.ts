@@ -67,7 +67,7 @@ export const en = {
   file: {
     version: (n: number) => `version ${n}`, blame: "Blame", compare: "Compare…", edit: "Edit", history: "Versions", history2: "Versions of this file",
     inReview: (n: number) => `${n} in review`, choose: "Choose a file", chooseHint: "Files are on the left; Ctrl K finds one by name.",
-    folder: "This is a folder", binary: "This file is not text", image: "Picture", size: "Size", type: "Type", tooLarge: (shown: string) => `Long file: the first ${shown} are shown.`,
+    folder: "This is a folder", binary: "This file is not text", image: "Picture", size: "Size", type: "Type", 
     symlink: "A link to", executable: "executable", message: "What did you change? (optional)", saving: "Saving…", editing: "Editing", discard: "Discard the changes",
     deleted: (path: string) => `${path} was deleted.`, renamed: (path: string) => `Now at ${path}.`, renameTitle: "Rename or move", newPath: "New path",
     atSnapshot: (seq: number) => `as of #${seq}`, backToNow: "Back to now", restore: "Restore this version…", lineLink: "Line", sideVersions: "Set aside",

@@ -55,7 +55,7 @@ export const zh: Messages = {
   file: {
     version: (number) => `第 ${number} 版`, blame: "逐行追溯", compare: "比较…", edit: "编辑", history: "版本", history2: "此文件的版本", inReview: (count) => `${count} 项待评审`,
     choose: "请选择文件", chooseHint: "文件在左侧；按 Ctrl K 可按名称查找。", folder: "这是一个文件夹", binary: "此文件不是文本", image: "图片", size: "大小", type: "类型",
-    tooLarge: (shown) => `文件较长，只显示前 ${shown}。`, symlink: "链接到", executable: "可执行", message: "改了什么？（可选）", saving: "保存中…", editing: "编辑中", discard: "放弃修改",
+    symlink: "链接到", executable: "可执行", message: "改了什么？（可选）", saving: "保存中…", editing: "编辑中", discard: "放弃修改",
     deleted: (path) => `已删除 ${path}。`, renamed: (path) => `现位于 ${path}。`, renameTitle: "重命名或移动", newPath: "新路径", atSnapshot: (seq) => `#${seq} 时的内容`, backToNow: "回到现在",
     restore: "恢复此版本…", lineLink: "行", sideVersions: "搁置的版本", gone: (seq) => `在 #${seq} 时此文件不存在。`, emptyFile: "此文件为空。", contents: "文件内容", unsaved: "有未保存的修改",
     page: (page, all) => `第 ${page} / ${all} 页`, copyPath: "复制路径", pathCopied: "路径已复制",
