@@ -3,6 +3,7 @@
 import os
 from uuid import uuid4
 
+import httpx
 import pytest
 from tests.support.cli import Cli
 from tests.support.require import require_root
@@ -19,6 +20,14 @@ def a_person(cb: Cli, *options: str) -> str:
     return slug
 
 
+def log_in(cb: Cli, link: str) -> None:
+    """Choose a password by a link, in a browser that stays logged in."""
+    url = cb("status", "--json").json["url"]
+    body = {"link": link.partition("/#link=")[2], "password": f"long enough {uuid4().hex}"}
+    answer = httpx.post(f"{url}/login", json=body, headers={"Origin": url})
+    assert answer.is_success, answer.text
+
+
 def test_an_account_from_its_making_to_its_end(cb: Cli) -> None:
     department = f"d-{uuid4().hex[:8]}"
     assert cb("department", "create", department, "--title", "Sales", "--json").json["name"] == department
@@ -28,9 +37,13 @@ def test_an_account_from_its_making_to_its_end(cb: Cli) -> None:
     assert cb("user", "change", slug, "--name", "Ada L.", "--json").json["display_name"] == "Ada L."
     shown = cb("user", "show", slug, "--json").json
     assert [(each["role"], each["scope"]) for each in shown["roles"]] == [("member", "platform")]
-    assert "/#link=" in cb("user", "invite", slug, "--json").json["url"]
-    assert "/#link=" in cb("user", "reset-password", slug).stdout
+    invited = cb("user", "invite", slug, "--json").json["url"]
+    log_in(cb, invited)
+    assert cb("user", "logout", slug, "--json").json == {"ended": 1}
     assert cb("user", "logout", slug, "--json").json == {"ended": 0}
+    again = cb("user", "reset-password", slug, "--json").json["url"]
+    assert invited != again
+    log_in(cb, again)
     assert cb("user", "identities", slug, "--json").json == []
     assert "not linked" in cb("user", "identities", slug).stdout
     refused = cb("user", "unlink", slug, "https://login.example.com", "--json").error
