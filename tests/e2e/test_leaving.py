@@ -16,6 +16,7 @@ from tests.support.server import ServerProcess
 
 from contextbase.sdk import AsyncClient, AsyncSandbox
 from contextbase.vocabulary import RunState
+from contextbase.wire.token import ActionName
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -59,9 +60,10 @@ class World:
         made = await self.owner.tokens.create(slug, kind="user", actions=["read", "write", "admin"])
         return await self.caller(slug, made.secret)
 
-    async def agent_of(self, maker: AsyncClient) -> Member:
+    async def agent_of(self, maker: AsyncClient, *actions: ActionName) -> Member:
         name = f"a-{uuid4().hex[:10]}"
-        made = await maker.tokens.create(name, kind="agent", project=self.project, actions=["read", "write"])
+        may: list[ActionName] = ["read", "write", *actions]
+        made = await maker.tokens.create(name, kind="agent", project=self.project, actions=may)
         return await self.caller(name, made.secret)
 
     async def caller(self, name: str, secret: str) -> Member:
@@ -116,7 +118,9 @@ async def left_running(sandbox: AsyncSandbox) -> str:
     """A process in it that nobody waits for: it ends with the sandbox alone."""
     mark = f"31{uuid4().int % 10**9}"
     await sandbox.exec(f"setsid sleep {mark} >/dev/null 2>&1 < /dev/null &")
-    assert runs(mark)
+    async with asyncio.timeout(PATIENCE):
+        while not runs(mark):  # noqa: ASYNC110 - the shell did not wait for it
+            await asyncio.sleep(0.05)
     return mark
 
 
@@ -168,8 +172,13 @@ async def test_whoever_is_out_is_hung_up_on_in_a_sandbox_that_goes_on(world: Wor
         terminal = await stack.enter_async_context(sandbox.terminal("echo begun; sleep 3000"))
         assert b"begun" in await terminal.receive()
         command = {"command": "sleep 3000"}
-        running = asyncio.create_task(admin.raw.post(f"{API}/sandboxes/{its.id}/exec", json=command))
+        place = f"{API}/sandboxes/{its.id}/exec"
+        running = asyncio.create_task(admin.raw.post(place, json=command))
+        streamed = await stack.enter_async_context(admin.raw.stream("POST", place, json=command, headers=EVENTS))
+        lines = aiter(streamed.aiter_lines())
+        await anext(lines)
         await world.out(admin, how, "project_admin")
+        await to_the_end(lines)
         while await terminal.receive():
             pass
         await running
@@ -181,6 +190,8 @@ async def test_whoever_is_out_is_hung_up_on_in_a_sandbox_that_goes_on(world: Wor
 async def test_the_agents_of_whoever_is_out_are_out_too(world: World, how: str) -> None:
     admin = await world.member("project_admin")
     agent, other = await world.agent_of(admin.client), await world.agent_of(world.owner)
+    manager = await world.agent_of(admin.client, "admin")
+    made_by_it = await world.agent_of(manager.client)
     acting = await admin.client.sandboxes.create(world.project, agent=f"a-{uuid4().hex[:10]}")
     marks = [await left_running(one) for one in (await agent.client.sandboxes.create(world.project), acting)]
     kept = await left_running(await other.client.sandboxes.create(world.project))
@@ -193,7 +204,8 @@ async def test_the_agents_of_whoever_is_out_are_out_too(world: World, how: str) 
         for mark in marks:
             await gone(mark)
     project = f"{API}/projects/{world.project}"
-    assert (await agent.raw.get(project)).status_code == 401
+    for one in (agent, manager, made_by_it):
+        assert (await one.raw.get(project)).status_code == 401
     assert (await other.raw.get(project)).status_code == 200
     assert runs(kept)
     made = await world.owner.tokens.create(agent.slug, kind="agent", project=world.project, actions=["read"])

@@ -73,6 +73,7 @@ class Grant:
     name: str = ""  # of the token
     rights: Rights | None = None  # what the person's roles give; None: it is not a person's, and decides alone
     narrowed_from: frozenset[Action] | None = None  # of a person's: what it allows where roles give it
+    maker: PrincipalId | None = None  # the person who answers for the agent whose it is
 
     def __post_init__(self) -> None:
         of_a_token = self.token_id is not None
@@ -158,8 +159,8 @@ class Grant:
 
     @property
     def person(self) -> PrincipalId | None:
-        """Whose roles it depends on; None: nobody's."""
-        return None if self.rights is None else self.rights.person
+        """Who answers for what is made with it; None: the owner, or nobody."""
+        return self.maker if self.rights is None else self.rights.person
 
     @property
     def _allowed(self) -> str:
@@ -208,6 +209,7 @@ class Token:
             project_id=self.project_id,
             path_prefix=self.path_prefix,
             expires_at=self.expires_at,
+            maker=None if self.maker is None else self.maker.rights.person,
         )
         object.__setattr__(self, "grant", grant if self.account is None else grant.with_rights(self.account.rights))
 

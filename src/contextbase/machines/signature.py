@@ -139,6 +139,7 @@ def _caller(caller: Caller) -> dict[str, object]:
             # Whose roles hold: the server that takes the request over reads them itself.
             "person": None if grant.rights is None else str(grant.rights.person),
             "ceiling": sorted(map(str, grant.ceiling)),
+            "maker": None if grant.maker is None else str(grant.maker),
         },
     }
 
@@ -148,7 +149,7 @@ def _caller_of(claims: Mapping[str, Any]) -> Caller:
     project_id, prefix, expires_at, token_id = (
         grant[name] for name in ("project_id", "path_prefix", "expires_at", "token_id")
     )
-    behalf, person = claims["on_behalf_of"], grant["person"]
+    behalf, person, maker = claims["on_behalf_of"], grant["person"], grant.get("maker")
     return Caller(
         principal=_principal_of(claims["principal"]),
         way_in=WayIn(claims["way_in"]),
@@ -157,6 +158,7 @@ def _caller_of(claims: Mapping[str, Any]) -> Caller:
         trace_id=claims["trace_id"],
         grant=Grant(
             source=GrantSource(grant["source"]),
+            maker=None if maker is None else PrincipalId(UUID(maker)),
             actions=frozenset(map(Action, grant["actions"])),
             project_id=None if project_id is None else ProjectId(UUID(project_id)),
             path_prefix=None if prefix is None else TreePath.stored(prefix),
