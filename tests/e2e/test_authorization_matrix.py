@@ -32,6 +32,7 @@ READ_LEVELS = ("R", "RA", "RW-", "RW")
 LEVELS = ("hidden", *READ_LEVELS)
 NO_PROJECT = "no-such-project"
 TERMINAL = ("?", "/api/v1/sandboxes/{sandbox_id}/terminal")  # a web socket: tests/e2e/test_sandbox_api.py
+SESSION_TERMINAL = ("?", "/api/v1/sessions/{session}/terminal")  # too: tests/e2e/test_session_terminal.py
 PIPE = ("?", "/api/v1/sandboxes/{sandbox_id}/exec")  # so is this
 DRIVEN = {
     ("POST", "/api/v1/sessions/{session}/runs"),
@@ -571,6 +572,7 @@ async def test_every_route_is_in_the_table(api: Api) -> None:
         *TABLE,
         *CHAT_STREAMS,
         TERMINAL,
+        SESSION_TERMINAL,
         PIPE,
         MCP,
     }
