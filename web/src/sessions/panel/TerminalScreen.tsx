@@ -40,7 +40,7 @@ export default function TerminalScreen({ session, onOver }: { session: string; o
     const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
     const restore = stylesAsProperties();
     const screen = new Terminal({
-      theme: colours(), fontFamily: '"JetBrains Mono Variable", ui-monospace, monospace', fontSize: 12.5, lineHeight: 1.3,
+      theme: colours(), fontFamily: '"JetBrains Mono Variable", ui-monospace, "Noto Sans Mono CJK SC", "Noto Sans CJK SC", monospace', fontSize: 12.5, lineHeight: 1.3,
       cursorBlink: !window.matchMedia("(prefers-reduced-motion: reduce)").matches, minimumContrastRatio: 4.5, scrollback: 5000, allowProposedApi: true,
     });
     const fit = new FitAddon();

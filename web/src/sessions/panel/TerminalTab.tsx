@@ -28,7 +28,7 @@ export function TerminalTab({ session }: PanelProps) {
   // When it ends, the sandbox may have stopped, or the right may be gone.
   const look = useCallback(() => void client.invalidateQueries({ queryKey: sessionKeys.one(session.id) }), [client, session.id]);
   if (!session.has_terminal) return <Empty title={t.denied}>{t.deniedHint}</Empty>;
-  if (session.worker?.state !== "running") return <Empty title={t.off}>{session.state === "closed" ? t.closedHint : t.offHint}</Empty>;
+  if (session.worker?.state !== "running") return <div data-testid="terminal-tab"><Empty title={t.off}>{session.state === "closed" ? t.closedHint : t.offHint}</Empty></div>;
   return (
     <div ref={box} data-testid="terminal-tab" className="flex min-h-0 flex-1 flex-col">
       {isSeen && <Suspense fallback={<Skeleton lines={8} />}><TerminalScreen session={session.id} onOver={look} /></Suspense>}
