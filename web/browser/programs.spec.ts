@@ -13,6 +13,20 @@ afterEach(async () => {
   expect(problems).toEqual([]);
 });
 
+it("a file that an agent shows is opened beside the conversation", async () => {
+  const { page } = browser;
+  const path = `shown-${ours}.md`;
+  await open(page, "/sessions/new?project=notes");
+  await page.waitForSelector("text=What should be done?");
+  await page.selectOption('select:has(option[value="claude-code"])', "claude-code");
+  await page.fill('textarea[aria-label="Message"]', script({ tool: "write", input: { path, content: "Look at this.\n" } }, { tool: "mcp.contextbase.show_files", input: { paths: [path] } }, { text: "There it is." }));
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(`[data-tool="mcp.contextbase.show_files"]:has-text("${path}")`);
+  await page.waitForSelector('aside .cm-line:has-text("Look at this.")');
+  expect(page.url()).toContain(`file=${path}`);
+  await page.waitForSelector('article[aria-label="Agent"]:has-text("There it is.")');
+});
+
 it.each(["claude-code", "codex-cli", "opencode"])("a conversation with the real %s goes from the first message to a file in the project", async (program) => {
   const { page } = browser;
   const path = `by-${program}-${ours}.md`;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { counted, lineDiff } from "../src/sessions/lineDiff";
 import { blocksOf, plainTerminal, safeUrl } from "../src/sessions/markdownText";
 import { mentionAt } from "../src/sessions/mentions";
-import { type ChatMessage, groupedTodos, landingsOf, latest, projectPath, questionsOf, todoMoments, todosAt, totalsOf } from "../src/sessions/parts";
+import { type ChatMessage, groupedTodos, landingsOf, latest, projectPath, questionsOf, shownFiles, todoMoments, todosAt, totalsOf } from "../src/sessions/parts";
 import { agentState, formatClock, formatCount, formatDuration } from "../src/sessions/states";
 import { diffOf } from "../src/sessions/ToolCard";
 import { joined } from "../src/sessions/useSessionChat";
@@ -29,6 +29,17 @@ describe("lines that an agent changes", () => {
     expect(diffOf(part("edit", { patch: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n" }))).toEqual(["-x", "+y"]);
     expect(diffOf(part("write", { file_path: "a", content: "x\n" }))).toEqual(["+x"]);
     expect(diffOf(part("bash", { command: "ls" }))).toBeUndefined();
+  });
+});
+
+describe("files that an agent shows", () => {
+  const call = (toolCallId: string, paths: unknown, state = "output-available", toolName = "mcp.contextbase.show_files") => ({ type: "dynamic-tool", toolCallId, toolName, state, input: { paths } });
+  it("are those of the last call that went well", () => {
+    const messages = [message("m1", call("1", ["a"])), message("m2", call("2", ["/workspace/b", "c"]), call("3", ["d"], "output-error"), call("4", ["e"], "output-available", "read"))];
+    expect(shownFiles(messages)).toEqual({ call: "2", paths: ["b", "c"] });
+  });
+  it("are none without such a call, or without paths", () => {
+    expect(shownFiles([message("m1", call("1", "a")), message("m2")])).toBeUndefined();
   });
 });
 

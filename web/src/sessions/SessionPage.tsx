@@ -1,7 +1,7 @@
 // One session: the conversation in the middle, what it does and did beside it.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLiveProjects } from "../live/hooks";
 import { useText } from "../text";
 import { Button, classes, Problem, Skeleton } from "../ui/basics";
@@ -10,7 +10,7 @@ import { Sheet } from "../ui/sheet";
 import { Composer } from "./Composer";
 import { takeFirstMessage } from "./firstMessage";
 import { type ThreadActions, ThreadContext } from "./Message";
-import { type ChatMessage, isPending, projectPath, questionsOf, textOf, totalsOf } from "./parts";
+import { type ChatMessage, isPending, projectPath, questionsOf, shownFiles, textOf, totalsOf } from "./parts";
 import type { PanelTab } from "./panel/tabs";
 import { keepWishes, keptWishes, providerName } from "./profiles";
 import { conversationQuery, type MessagePage, type OpenedSession, projectNamesQuery, sessionQuery } from "./queries";
@@ -66,6 +66,17 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
     [navigate, session.id],
   );
   const isOwn = session.access === "own";
+  // What the agent shows is opened once, unless the reader is at work in the panel.
+  const aside = useRef<HTMLElement>(null);
+  const shown = useMemo(() => shownFiles(messages), [messages]);
+  const seen = useRef(shown?.call);
+  useEffect(() => {
+    if (!shown || shown.call === seen.current) return;
+    seen.current = shown.call;
+    if (!isOwn || aside.current?.contains(document.activeElement)) return;
+    const changes = shown.paths.length === 1 ? { panel: "preview" as const, file: shown.paths[0] } : { panel: "files" as const, file: undefined };
+    void navigate({ to: "/sessions/$session", params: { session: session.id }, search: (before) => ({ ...before, ...changes }), replace: true });
+  }, [shown, isOwn, navigate, session.id]);
   const openFile = useCallback(
     (path: string) => {
       // The session's folder is its owner's alone; what landed of a file is in the project.
@@ -115,7 +126,7 @@ function Conversation({ session, initial }: { session: OpenedSession; initial: M
             <QueuedMessages session={session.id} runs={queued} />
           </Composer>
         </div>
-        <aside aria-label={t.sessions.panel} className="hidden w-[400px] shrink-0 flex-col border-l xl:flex">{panel}</aside>
+        <aside ref={aside} aria-label={t.sessions.panel} className="hidden w-[400px] shrink-0 flex-col border-l xl:flex">{panel}</aside>
       </div>
       <Sheet title={t.sessions.panel} side="right" open={sheet} onClose={() => setSheet(false)}>{panel}</Sheet>
       {dialog}

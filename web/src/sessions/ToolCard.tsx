@@ -6,7 +6,7 @@ import { useText } from "../text";
 import { classes, IconButton, Outcome } from "../ui/basics";
 import { counted, lineDiff } from "./lineDiff";
 import { plainTerminal } from "./markdownText";
-import { projectPath, type ToolPart } from "./parts";
+import { projectPath, shownPaths, type ToolPart } from "./parts";
 
 const ICONS: Record<string, LucideIcon> = { bash: SquareTerminal, read: FileText, edit: FilePen, write: FilePen, search: Search, web: Globe, todo: ListTodo };
 const OPEN_LINES = 14; // an edit of so many lines is shown at once
@@ -65,7 +65,7 @@ export const ToolCard = memo(function ToolCard({ part, outcome, onOpenFile }: { 
   const failed = part.state === "output-error" ? part.errorText : undefined;
   const Icon = ICONS[name] ?? Wrench;
   const label = name.startsWith("mcp.") ? name.slice(4).replace(".", " · ") : (t.names[name] ?? name);
-  const what = path ?? textIn(part.input, "command", "query", "pattern", "url") ?? part.title ?? "";
+  const what = path ?? textIn(part.input, "command", "query", "pattern", "url") ?? (shownPaths(part).join(", ") || part.title) ?? "";
   return (
     <div className="overflow-hidden rounded-lg border bg-panel" data-tool={name}>
       <div className="flex min-h-9 items-center gap-2 bg-sunken pr-3 pl-2">

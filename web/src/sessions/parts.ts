@@ -44,6 +44,22 @@ export function latest<K extends keyof DataParts>(messages: ChatMessage[], kind:
   return undefined;
 }
 
+const SHOWS_FILES = /^mcp\.[^.]+\.show_files$/;
+
+export const shownPaths = (part: ToolPart): string[] => {
+  const paths = SHOWS_FILES.test(part.toolName) ? (part.input as { paths?: unknown } | undefined)?.paths : undefined;
+  return Array.isArray(paths) ? paths.filter((path): path is string => typeof path === "string").map(projectPath) : [];
+};
+
+/** The files that the agent showed last, and the call that did it. */
+export function shownFiles(messages: ChatMessage[]): { call: string; paths: string[] } | undefined {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const found = messages[at]?.parts.findLast((part) => part.type === "dynamic-tool" && part.state === "output-available" && shownPaths(part).length > 0) as ToolPart | undefined;
+    if (found) return { call: found.toolCallId, paths: shownPaths(found) };
+  }
+  return undefined;
+}
+
 /** Every question of the conversation once, as it is now, the oldest first. */
 export function questionsOf(messages: ChatMessage[]): Question[] {
   const found = new Map<string, Question>();

@@ -12,12 +12,10 @@ import { Dialog } from "../../ui/dialog";
 import { formatBytes } from "../../ui/format";
 import { PathForm } from "../../ui/PathForm";
 import { tell, tellError } from "../../ui/toasts";
-import { latest } from "../parts";
+import { latest, shownFiles } from "../parts";
 import { sessionKeys } from "../queries";
 import { folderName, listFolder, makeFolder, uploadToFolder, writeFile } from "./folder";
 import type { PanelProps } from "./Panel";
-
-const NOTHING = new Set<string>();
 
 export function FilesTab(props: PanelProps) {
   const { session, project, file, messages, onShow } = props;
@@ -36,14 +34,16 @@ export function FilesTab(props: PanelProps) {
     [session.id],
   );
   const usage = useQuery({ queryKey: [...sessionKeys.folder(session.id), "usage"], retry: false, enabled: !!session.worker, queryFn: ({ signal }) => body(api.GET("/api/v1/workspaces/{workspace}/usage", { params: { path: { workspace: name }, query: { project } }, signal })) });
-  const shown = latest(messages, "files")?.paths;
+  const changed = latest(messages, "files")?.paths;
+  const showing = shownFiles(messages)?.paths;
+  const shown = useMemo(() => [...(changed ?? []), ...(showing ?? [])], [changed?.join("\n"), showing?.join("\n")]);
   const run = session.open_runs[0];
   useSyncExternalStore(store.subscribe, () => store.version);
   useEffect(() => {
     if (session.worker) store.start();
   }, [store, session.worker]);
   useEffect(() => {
-    for (const path of [...(shown ?? []), ...(file ? [file] : [])]) store.reveal(path);
+    for (const path of [...shown, ...(file ? [file] : [])]) store.reveal(path);
   }, [store, shown, file]);
   // The agent's work shows as it goes on, and once more when it has ended.
   useEffect(() => {
@@ -82,7 +82,7 @@ export function FilesTab(props: PanelProps) {
         <IconButton label={t.sessions.files.upload} onClick={() => picker.current?.click()}><Upload size={15} strokeWidth={1.5} /></IconButton>
         <IconButton label={t.sessions.files.refresh} onClick={refresh}><RefreshCw size={15} strokeWidth={1.5} /></IconButton>
       </div>
-      {store.error && rows.length === 0 ? <Problem error={store.error} retry={refresh} /> : rows.length === 0 && !store.isRootRead ? <Skeleton lines={6} /> : rows.length === 0 ? <Empty title={t.tree.empty} tall={false} /> : <Tree store={store} selected={file ?? ""} working={shown ? new Set(shown) : NOTHING} onOpen={(path) => onShow({ panel: "preview", file: path })} onFolder={setFolder} />}
+      {store.error && rows.length === 0 ? <Problem error={store.error} retry={refresh} /> : rows.length === 0 && !store.isRootRead ? <Skeleton lines={6} /> : rows.length === 0 ? <Empty title={t.tree.empty} tall={false} /> : <Tree store={store} selected={file ?? ""} working={new Set(shown)} onOpen={(path) => onShow({ panel: "preview", file: path })} onFolder={setFolder} />}
       {over && <div className="pointer-events-none absolute inset-2 z-30 flex items-center justify-center rounded-xl border-2 border-dashed border-accent bg-accent-soft/80 p-4 text-center font-medium text-accent">{t.sessions.files.drop}</div>}
       <Dialog title={creating === "folder" ? t.tree.newFolderTitle : t.tree.newFileTitle} open={creating !== null} onClose={() => setCreating(null)}>
         <PathForm
