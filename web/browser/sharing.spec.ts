@@ -18,6 +18,7 @@ it("a session is shared to read, then to drive, and taken back with a way back",
   const { page } = browser;
   const kim = await guest(name, "member");
   const session = (await ask<{ id: string }>("POST", "/api/v1/sessions", { project: "notes", provider: "scripted", title: `Shared ${ours}` })).id;
+  const level = async () => (await ask<{ shares: { level: string }[] }>("GET", `/api/v1/sessions/${session}/shares`)).shares[0]?.level;
   await open(kim.page, `/sessions/${session}`);
   await kim.page.waitForSelector("text=Nothing is here");
 
@@ -47,7 +48,7 @@ it("a session is shared to read, then to drive, and taken back with a way back",
 
   // Then Kim drives, and the owner sees it.
   await page.selectOption(`[role="dialog"] li:has-text("${name}") select`, "drive");
-  await expect.poll(async () => (await ask<{ shares: { level: string }[] }>("GET", `/api/v1/sessions/${session}/shares`)).shares[0]?.level, { timeout: 60_000 }).toBe("drive");
+  await expect.poll(level, { timeout: 60_000 }).toBe("drive");
   await kim.page.reload();
   await kim.page.fill('textarea[aria-label="Message"]', script({ text: `Driven ${ours}.` }));
   await kim.page.keyboard.press("Enter");
@@ -61,6 +62,7 @@ it("a session is shared to read, then to drive, and taken back with a way back",
   await kim.page.waitForSelector("text=Nothing is here");
   await page.keyboard.press("Escape");
   await page.keyboard.press("u");
+  await expect.poll(level, { timeout: 60_000 }).toBe("drive");
   await kim.page.reload();
   await kim.page.waitForSelector(`article[aria-label="Agent"]:has-text("Driven ${ours}.")`);
   expect(kim.problems).toEqual([]);
