@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
+import httpx
 import pytest
 from tests.support.require import require_root
 from tests.support.scripted_model import script
@@ -219,6 +220,38 @@ async def test_a_person_works_in_a_folder_of_their_own(client: AsyncClient, serv
         assert "own" in await printed(person, session, "cat .user-files/own.md x.md")
     assert await text_of(client, app, f"project/default/{slug}/files/own.md") == "own\n"
     assert await text_of(client, app, f"project/default/{slug}/session/{session}/workspace/x.md") == "x\n"
+
+
+async def test_the_owner_of_a_session_uses_its_folder_and_nobody_else_does(
+    client: AsyncClient, server: ServerProcess
+) -> None:
+    app, slugs = await an_app(client), [f"p-{uuid4().hex[:8]}" for _ in range(2)]
+    for slug in slugs:
+        await client.users.create(slug)
+        await client.roles.grant(slug, "member", f"app:{app}")
+    await client.apps.set_visibility(app, members=[f"user:{slug}" for slug in slugs])
+    secrets = [(await client.tokens.create(slug, kind="user", actions=["read", "write"])).secret for slug in slugs]
+    own, other = [{"Authorization": f"Bearer {secret}"} for secret in secrets]
+    async with AsyncClient(server.url, secrets[0]) as person, httpx.AsyncClient(base_url=server.url) as http:
+        session = (await person.sessions.create_from_app(app)).id
+        await printed(person, session, "echo x > x.md")
+        folder = f"/api/v1/workspaces/{(await person.sessions.get(session)).agent}"
+
+        async def answers(who: dict[str, str]) -> list[int]:
+            listed = await http.get(f"{folder}/list", headers=who)
+            found = await http.get(f"{folder}/search/names", params={"name": "TODO"}, headers=who)
+            written = await http.put(f"{folder}/write/by-hand.md", content=b"by hand\n", headers=who)
+            return [answer.status_code for answer in (listed, found, written)]
+
+        assert await answers(own) == [200, 200, 200]
+        listed = (await http.get(f"{folder}/list", headers=own)).json()
+        assert {"TODO.md", "x.md", "by-hand.md"} <= {entry["path"] for entry in listed["entries"]}
+        assert "by hand" in await printed(person, session, "cat by-hand.md")
+        assert await answers(other) == [403, 403, 403]
+        for scope in ("platform", f"app:{app}"):
+            await client.roles.revoke(slugs[0], "member", scope)
+        await asyncio.sleep(2)  # a second is promised, and a busy machine is not quicker
+        assert set(await answers(own)) <= {403, 404}
 
 
 async def test_commands_skills_and_the_system_prompt_of_the_layers_reach_the_agent(client: AsyncClient) -> None:

@@ -9,6 +9,7 @@ from contextbase.bootstrap.files import file_service
 from contextbase.bootstrap.foundation import Foundation
 from contextbase.bootstrap.machines import machine_name
 from contextbase.bootstrap.sandboxes import limits_of, sandbox_driver
+from contextbase.bootstrap.sessions import session_access
 from contextbase.bootstrap.tools import tool_service
 from contextbase.commands.driver import MachineDriver
 from contextbase.commands.occupancy import Occupancy
@@ -109,7 +110,7 @@ async def open_agent_services(
     workspaces = WorkspaceService(
         database=database,
         registry=registry,
-        agents=Agents(database=database, repository=IdentityRepository()),
+        agents=Agents(database=database, repository=IdentityRepository(), sessions=session_access(foundation)),
         node=node,
         checkpoints=checkpoints,
         refreshes=Refreshes(

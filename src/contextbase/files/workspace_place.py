@@ -233,19 +233,25 @@ class WorkspacePlace:
 
     async def _noted_id(self) -> WorkspaceId:
         """Of the workspace whose history is meant: one that was named by its id may have ended."""
-        self._caller.require(Action.READ, self._project_id)
+        acting = await self._acting(Action.READ)
         if self._id is None:
             async with self._visit() as visit:
                 return visit.record.id
         record = await self._parts.workspaces.find(self._caller, self._id)
-        prefix = self._caller.grant.path_prefix
+        prefix = acting.grant.path_prefix
         if prefix is not None and not f"{record.scope or ''}/".startswith(f"{prefix}/"):
             raise NotFound(f"There is no workspace {self._id}.")
         return record.id
 
+    async def _acting(self, action: Action) -> Caller:
+        """Who works in the folder, and may do that there: the caller, or the agent that the caller acts for."""
+        acting = await self._parts.workspaces.acting(self._caller, self._project_id, self._agent)
+        acting.require(action, self._project_id)
+        return acting
+
     @asynccontextmanager
     async def _visit(self, action: Action = Action.READ, *changed: TreePath) -> AsyncIterator[WorkspaceVisit]:
-        self._caller.require(action, self._project_id)
+        await self._acting(action)
         workspaces = self._parts.workspaces
         async with workspaces.visited(self._caller, self._project_id, self._agent, workspace_id=self._id) as record:
             if record.has_metadata:

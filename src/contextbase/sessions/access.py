@@ -3,7 +3,7 @@ and the audit trail says so."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -11,20 +11,23 @@ from uuid import UUID
 from contextbase.agent_vocabulary import SessionAccessLevel, ShareLevel
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
+from contextbase.db.queries import load_queries
 from contextbase.errors import Forbidden, NotFound
 from contextbase.identity.authorization import authorize
 from contextbase.identity.model import Action, Caller, GrantSource
 from contextbase.identity.roles import RoleScope
-from contextbase.ids import Clock, PrincipalId
+from contextbase.ids import Clock, PrincipalId, ProjectId
 from contextbase.lru_cache import LruCache
 from contextbase.role_vocabulary import Right
 from contextbase.sessions.model import AgentRun, AgentSession, RunId, SessionId, SessionState
-from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.repository import SessionRepository, session_of_row
 from contextbase.sessions.share_repository import ShareRepository
 
 __all__ = ["SessionAccess", "SessionStanding"]
 
+_SQL: Final = load_queries("contextbase.sessions")
 _READ: Final = frozenset({Action.READ})
+_IN_FILES: Final = frozenset({Action.READ, Action.WRITE})
 _NOTED_FOR: Final = timedelta(minutes=10)
 _MOST_NOTED: Final = 10_000
 
@@ -39,7 +42,7 @@ class SessionStanding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionAccess:
-    """Also the `SessionAuthorizer` of streams."""
+    """Also the `SessionAuthorizer` of streams, and the `SessionFolders` of workspaces."""
 
     database: Database
     repository: SessionRepository
@@ -147,6 +150,24 @@ class SessionAccess:
         if session.app is not None:
             authorize(caller, Right.USE_APP, RoleScope.of_app(session.app))
         return session
+
+    async def in_folder(self, caller: Caller, agent: str, project_id: ProjectId | None) -> Caller | None:
+        """The owner of a session at work in its folder, as its agent. None: it is no agent of the caller's sessions, or
+        not in that project (None: any)."""
+        if caller.grant.source is GrantSource.RUN or caller.on_behalf_of is not None:
+            return None
+        async with self.database.connection() as connection:
+            row = await connection.fetchrow(_SQL.session_of_agent, caller.principal.id, agent)
+        session = None if row is None else session_of_row(row)
+        if session is None or project_id not in (None, session.project_id):
+            return None
+        _check_grant(caller, session, _READ)
+        grant = caller.grant
+        if session.app is not None:
+            authorize(caller, Right.USE_APP, RoleScope.of_app(session.app))
+            grant = grant.inside(session.project_id, session.folder)
+        grant = replace(grant.narrowed(session.actions & _IN_FILES, session.project_id), path_prefix=session.folder)
+        return replace(caller.working_as(session.agent), grant=grant)
 
     async def opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
         """As `opened`. A run of somebody else's session is answered like one that does not exist."""

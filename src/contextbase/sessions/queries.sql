@@ -19,6 +19,13 @@ FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a O
 LEFT JOIN apps p ON p.id = s.app_id
 WHERE s.owner_id = $1 AND s.chat_id = $2 AND s.state <> 'deleted'
 
+-- name: session_of_agent
+SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
+       p.name AS app
+FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
+LEFT JOIN apps p ON p.id = s.app_id
+WHERE a.kind = 'agent' AND a.name = $2 AND s.owner_id = $1 AND s.state <> 'deleted'
+
 -- name: lock_session
 -- Whoever changes what a session has in the queue does it under this lock, which comes before all others.
 SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,

@@ -8,6 +8,7 @@ from contextbase.errors import Forbidden, InvalidInput, NotFound
 from contextbase.identity.model import Action, Caller, Principal, PrincipalKind, PrincipalName
 from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import ProjectId
+from contextbase.workspaces.ports import SessionFolders
 
 __all__ = ["Agents"]
 
@@ -16,10 +17,12 @@ _MOST_KNOWN: Final = 10_000
 
 
 class Agents:
-    """Everybody acts for themselves. Who may make tokens for an agent may also act for it."""
+    """Everybody acts for themselves. Who may make tokens for an agent may also act for it, and so may who owns the
+    session that it works in."""
 
-    def __init__(self, *, database: Database, repository: IdentityRepository) -> None:
+    def __init__(self, *, database: Database, repository: IdentityRepository, sessions: SessionFolders) -> None:
         self._database = database
+        self._sessions = sessions
         self._repository = repository
         self._known: dict[str, Principal] = {}  # a principal stays what it is
 
@@ -31,12 +34,25 @@ class Agents:
         The audit trail keeps both: the agent who acts, and on whose behalf."""
         if agent is None or _names(agent, caller.principal):
             return caller.working_as(caller.principal)
+        if not caller.administers(project_id) and (owner := await self._owner(caller, project_id, agent)) is not None:
+            return owner
         caller.require(Action.ADMIN, project_id)
         if caller.grant.path_prefix is not None:
             raise Forbidden(f"This {caller.grant.source} is for one folder; it cannot act for another agent.")
         principal = await self._principal(caller, project_id, agent, make=make)
         grant = caller.grant.narrowed(_ACTIONS, project_id)  # 'admin' alone neither reads nor writes files
         return replace(caller.working_as(principal), grant=grant)
+
+    async def may_find(self, caller: Caller, project_id: ProjectId, principal: Principal) -> bool:
+        """Whether the caller may know of a workspace of theirs."""
+        is_own = principal.id == caller.principal.id or caller.administers(project_id)
+        if is_own and caller.grant.reaches(project_id):
+            return True
+        return await self._owner(caller, project_id, str(principal)) is not None
+
+    async def _owner(self, caller: Caller, project_id: ProjectId | None, agent: str) -> Caller | None:
+        """The owner of the agent's session, as the agent; None for everybody else."""
+        return await self._sessions.in_folder(caller, PrincipalName.parse(agent).name, project_id)
 
     async def _principal(self, caller: Caller, project_id: ProjectId | None, text: str, *, make: bool) -> Principal:
         name = PrincipalName.parse(text)

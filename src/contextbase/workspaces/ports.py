@@ -5,7 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
-from contextbase.ids import ContentHash, Seq, TreePath
+from contextbase.identity.model import Caller
+from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.workspaces.folder_scan import ScannedFolder
 from contextbase.workspaces.model import (
     NOTHING_HELD,
@@ -126,6 +127,14 @@ class FolderBackend(Protocol):
 
     async def close_other_views(self, kept: Collection[View]) -> None:
         """Remove all but these, and those a process is in."""
+        ...
+
+
+class SessionFolders(Protocol):
+    """Who owns the session that an agent works in."""
+
+    async def in_folder(self, caller: Caller, agent: str, project_id: ProjectId | None) -> Caller | None:
+        """The owner at work in the session's folder, as its agent; None for everybody else. `project_id`: None: any."""
         ...
 
 

@@ -118,7 +118,7 @@ class WorkspaceService:
         caller.require(Action.READ, project_id)
         acting = None
         with suppress(NotFound):
-            acting = await self._agents.acting(caller, project_id, agent)
+            acting = await self.acting(caller, project_id, agent)
         await self._admission.refuse_to_make(acting, project_id)
 
     async def path(
@@ -130,7 +130,7 @@ class WorkspaceService:
         workspace_id: WorkspaceId | None = None,
     ) -> WorkspaceRecord:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._admission.refuse_narrowed(acting, record)
             await (await self.node.site()).provider.open_workspace(record.id)
@@ -149,7 +149,7 @@ class WorkspaceService:
     ) -> AsyncIterator[WorkspaceRecord]:
         """The agent's open workspace, with its folder in place until the block ends. Commits go on meanwhile; whoever
         ends the workspace waits a while."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         for _ in range(_MOST_TRIES):
             meant = await self._admission.found(acting, project_id)
             _check_meant(meant.id, workspace_id)
@@ -165,13 +165,16 @@ class WorkspaceService:
                 await provider.open_workspace(meant.id)
         raise TooBusy(f"The workspace of {acting.principal.name} is being ended or opened; try again.")
 
+    async def acting(self, caller: Caller, project_id: ProjectId, agent: str | None) -> Caller:
+        """The caller as that agent (None: as itself); raises for who may not act for it."""
+        return await self._agents.acting(caller, project_id, agent)
+
     async def opened(
         self, caller: Caller, project_id: ProjectId, agent: str | None = None, *, anywhere: bool = False
     ) -> tuple[Caller, WorkspaceRecord | None]:
         """Who acts, and the open workspace they have, if they have one. `anywhere`: it may be on another machine."""
-        acting = await self._agents.acting(caller, project_id, agent)
-        record = await self._admission.found_anywhere(acting, project_id)
-        if record is not None and not anywhere:
+        acting = await self.acting(caller, project_id, agent)
+        if (record := await self._admission.found_anywhere(acting, project_id)) is not None and not anywhere:
             self._admission.refuse_elsewhere(record)
         return acting, record
 
@@ -184,7 +187,7 @@ class WorkspaceService:
         workspace_id: WorkspaceId | None = None,
     ) -> tuple[WorkspaceRecord, ScanResult]:
         """What is in the folder and not committed yet."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._admission.refuse_narrowed(acting, record)
             return record, await self._checkpoints.look(record)
@@ -201,7 +204,7 @@ class WorkspaceService:
         limit: int = 100,
     ) -> tuple[list[FileDiff], str | None]:
         """How what is not committed yet differs, in path order, and where the next page starts."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id, workspace_id) as record:
             await self._admission.refuse_narrowed(acting, record)
             look = await self._checkpoints.look(record)
@@ -228,7 +231,7 @@ class WorkspaceService:
     ) -> tuple[WorkspaceRecord, Committed]:
         """A checkpoint: what changed goes through the gate, and the agent goes on in its folder; if wanted, with what
         others have changed."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id, workspace_id) as opened:
             record, committed = await self._checkpoints.make(acting, opened, wish)
             if committed.changes:
@@ -252,7 +255,7 @@ class WorkspaceService:
         workspace_id: WorkspaceId | None = None,
     ) -> tuple[WorkspaceRecord, Refreshed]:
         """Bring what others have changed into the folder, while the agent and its programs may work in it."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         async with self._alone_with(acting, project_id, workspace_id) as opened:
             _, record = await self._checkpoints.resume(acting, opened, Wish())
             return await self._refresh(acting, record)
@@ -270,7 +273,7 @@ class WorkspaceService:
         """Commit, then remove the folder, unless it holds what could not be committed (with `discard`, also then).
 
         Harmless when it was completed already."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         meant = await self._admission.last(acting, project_id)
         _check_meant(meant.id, workspace_id)
         if meant.state is WorkspaceState.OPEN:
@@ -303,7 +306,7 @@ class WorkspaceService:
         workspace_id: WorkspaceId | None = None,
     ) -> WorkspaceRecord:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
-        acting = await self._agents.acting(caller, project_id, agent)
+        acting = await self.acting(caller, project_id, agent)
         acting.require(Action.WRITE, project_id)
         async with (
             self._alone_with(acting, project_id, workspace_id, to_be_removed=True) as record,
@@ -336,14 +339,11 @@ class WorkspaceService:
             )
 
     async def find(self, caller: Caller, workspace_id: WorkspaceId) -> WorkspaceRecord:
-        """By its id, open or ended. `NotFound` for those of others, unless the caller may manage the project."""
+        """By its id, open or ended. `NotFound` for those of others, unless the caller may manage the project or
+        owns the agent's session."""
         async with self._database.connection() as connection:
             found = await self._registry.by_id(connection, workspace_id)
-        if (
-            found is None
-            or not caller.grant.reaches(found.project_id)
-            or (found.principal.id != caller.principal.id and not caller.administers(found.project_id))
-        ):
+        if found is None or not await self._agents.may_find(caller, found.project_id, found.principal):
             raise NotFound(f"There is no workspace {workspace_id}.")
         return found
 
