@@ -74,8 +74,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _place_in_line(item: pytest.Item) -> int:
     """Files stay together, and tests of a file in their order."""
-    path = item.path.relative_to(_TESTS).as_posix()
-    return next(place for place, folder in enumerate((*_SLOWEST_FIRST, "")) if path.startswith(folder))
+    path = item.path.as_posix()
+    folders = [f"{_TESTS}/{folder}" for folder in _SLOWEST_FIRST]
+    return next((place for place, folder in enumerate(folders) if path.startswith(folder)), len(folders))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

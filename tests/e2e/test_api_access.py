@@ -22,7 +22,9 @@ async def test_everything_but_the_open_routes_answers_401_without_a_token(api: A
     }
     by_socket = {(path, method) for path, method in routes if method == "?"}
     sandbox = "/api/v1/sandboxes/{sandbox_id}"
-    assert {path for path, _ in by_socket} == {f"{sandbox}/terminal", f"{sandbox}/exec"}  # test_sandbox_api.py refuses
+    # test_sandbox_api.py and test_session_terminal.py refuse strangers there.
+    session_terminal = "/api/v1/sessions/{session}/terminal"
+    assert {path for path, _ in by_socket} == {f"{sandbox}/terminal", f"{sandbox}/exec", session_terminal}
     guarded = {(path, method) for path, method in routes - by_socket if path not in OPEN_ROUTES | BROKEN_ROUTES}
     assert {"/api/v1/version", "/api/v1/projects", "/metrics", "/openapi.json", "/docs"} <= {
         path for path, _ in guarded

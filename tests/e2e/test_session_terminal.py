@@ -89,6 +89,7 @@ async def test_a_shell_outlasts_its_socket_and_ends_with_the_sandbox(server: Ser
             await second.shows(b"again-23\r\n")  # the same shell
         reader = await client.tokens.create("reader", kind="user", actions=["read"], project=project)
         assert await refused(server, reader.secret, session.id) == "not_found"
+        assert await refused(server, "cb_nobody", session.id) == "unauthenticated"
         async with opened(server, owner, session.id) as screen:
             await screen.attached()
             await client.sessions.stop(session.id)

@@ -170,7 +170,7 @@ describe("a conversation", () => {
     await page.locator('article[aria-label="You"]').last().getByLabel("Go back to here").click();
     await page.click('[role="dialog"] button:has-text("Go back to here")');
     await page.waitForSelector(said("Two it is."), { state: "detached" });
-    expect(await page.inputValue('textarea[aria-label="Message"]')).toContain("Two it is.");
+    await page.waitForFunction(() => document.querySelector<HTMLTextAreaElement>('textarea[aria-label="Message"]')?.value.includes("Two it is."));
   });
 
   it("keeps work out of the project until it is landed", async () => {
