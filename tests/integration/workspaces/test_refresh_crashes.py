@@ -1,5 +1,6 @@
 """A refresh that is cut off at any moment: the next call finishes it, no work is lost and nobody's change is undone."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from tests.support.workspace_world import WorkspaceWorld
 
 from contextbase.gate.model import ChangeStatus
-from contextbase.workspaces.editor import FolderEditor
+from contextbase.workspaces.editor import FolderEditor, left_in
+from contextbase.workspaces.model import Owner
 from contextbase.workspaces.refresh.edits import StagedEdits
 from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.syscalls import rename
@@ -75,6 +77,28 @@ def leave_alone(file: Path) -> None:
 
 
 WAYS = (leave_alone, append_in_place, append_and_rename)
+
+
+async def test_half_of_a_new_version_is_not_taken_for_a_late_write_of_the_agents(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workspace with late writes in it is never removed by itself."""
+    await world.new_project()
+    await world.put({"changed": FIRST})
+    folder = await world.create("ann")
+    await world.put({"changed": SECOND})
+
+    def write_half(_editor: FolderEditor, place: int, name: str, *_: object) -> None:
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=place))
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderEditor, "write_entry", write_half)
+        with pytest.raises(Killed):
+            await world.refresh("ann")
+    assert left_in(folder, Owner.of_this_process()) == []
+    await world.refresh("ann")
+    assert (folder / "changed").read_bytes() == SECOND
 
 
 async def test_killed_anywhere_in_a_refresh_each_file_goes_on_from_what_the_agent_saw(

@@ -54,15 +54,17 @@ class StagedEdits:
                 content = step.content
                 if content is None or content.kind is Kind.DIRECTORY:
                     continue
-                folder, name = (replaced, self._name(step)) if _is_leaf(step.expected) else (staging, str(step.number))
+                name = str(step.number)
                 try:
-                    self._editor.write_entry(folder, name, content, sources[step.number])
+                    self._editor.write_entry(staging, name, content, sources[step.number])
+                    if _is_leaf(step.expected):  # whole: a half of it there would be taken for the agent's
+                        rename(name, self._name(step), Rename.NOREPLACE, source_folder=staging, target_folder=replaced)
                 except OSError as error:
                     if error.errno not in IN_THE_WAY:
                         raise
                     failed[step.number] = _reason_of(error)
                     with contextlib.suppress(FileNotFoundError):
-                        os.unlink(name, dir_fd=folder)
+                        os.unlink(name, dir_fd=staging)
         self._editor.sync()
         return failed
 
