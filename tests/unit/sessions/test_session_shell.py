@@ -23,7 +23,7 @@ class _Sandbox:
         self.typed = bytearray()
         self.sizes: list[TerminalSize] = []
 
-    async def send_frame(self, stream: int, kind: FrameKind, data: bytes = b"") -> None:  # noqa: ARG002
+    async def send_frame(self, stream: int, kind: FrameKind, data: bytes = b"") -> None:  # noqa: ARG002 - as the real one takes it
         if kind is FrameKind.DATA:
             self.typed += data
 

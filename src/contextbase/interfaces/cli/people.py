@@ -150,7 +150,7 @@ def logout(client: Client, user: User) -> CommandResult:
 @users.command("identities")
 @command
 def identities(client: Client, user: User) -> CommandResult:
-    """List who somebody is at login providers."""
+    """List the login providers that an account is linked to."""
     found = client.users.identities(user).identities
     rows = TableRows(
         columns=("PROVIDER", "SUBJECT", "SINCE"),
