@@ -61,6 +61,7 @@ class MachineRuns:
                 await self.beat()
         except ContextbaseError as error:
             _log.warning("no run can be claimed now; trying again", extra={"error": error.message})
+            self._is_adopted = False  # the answer may have been lost on its way, and runs be claimed all the same
             return 0
         for claimed in claims:
             self._start(claimed)

@@ -188,37 +188,10 @@ SELECT attempts FROM run_queue WHERE run_id = $1
 -- name: queue_counts
 SELECT state, count(*) AS runs FROM run_queue GROUP BY state
 
--- name: lock_machine
--- None of its other claims is under way until the transaction ends, so that its limits hold exactly.
-SELECT is_draining FROM machines WHERE name = $1 FOR NO KEY UPDATE
-
 -- name: claim_runs
--- At most $2 runs for machine $1, which may hold $3 at a time, $4 of them at their start; $6: also those that no machine
--- has a folder of. What others are claiming is left to them.
-WITH free AS (
-    SELECT least($2, $3 - count(*), $4 - count(*) FILTER (WHERE starting)) AS runs
-    FROM run_queue WHERE state = 'claimed' AND claimed_by = $1
-), picked AS (
-    SELECT run_id FROM run_queue
-    WHERE state = 'ready' AND not_before <= clock_timestamp() AND (machine = $1 OR $6 AND machine IS NULL)
-    ORDER BY priority DESC, turn, run_id
-    LIMIT (SELECT greatest(runs, 0) FROM free)
-    FOR UPDATE SKIP LOCKED
-), claimed AS (
-    UPDATE run_queue q
-    SET state = 'claimed', claimed_by = $1, starting = true,
-        lease_until = clock_timestamp() + make_interval(secs => $5)
-    FROM picked WHERE q.run_id = picked.run_id
-    RETURNING q.run_id, q.lease_until, q.priority, q.turn
-)
-UPDATE agent_runs r
-SET state = 'claimed', attempt = r.attempt + 1, machine = $1, state_at = clock_timestamp(), reason = NULL, message = NULL,
-    phases = r.phases || jsonb_build_object(
-        'queued', coalesce((r.phases ->> 'queued')::bigint, 0)
-                  + round(extract(epoch FROM clock_timestamp() - r.state_at) * 1000)::bigint)
-FROM claimed c
-WHERE r.id = c.run_id
-RETURNING r.*, c.lease_until, c.priority, c.turn
+-- Best first. The function is in the migration 0041.
+SELECT (run).*, lease_until FROM claim_runs($1, $2, $3, $4, $5)
+ORDER BY priority DESC, turn, (run).id
 
 -- name: sessions_by_id
 SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,

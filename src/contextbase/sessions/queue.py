@@ -60,12 +60,10 @@ class RunQueue:
 
     async def claim(self, machine: str, *, limit: int = 1) -> list[ClaimedRun]:
         """The next runs for a machine, at most as many as its limits leave room for. Beat them, or lose them. One that
-        is drained gets those whose folder it has; one that is not registered gets none."""
+        is drained gets those whose folder it has; one that is not registered gets none. When this fails, some may be
+        claimed all the same: `claimed_by` has them."""
         limits = self.limits
-        async with self.database.transaction() as connection:
-            is_draining = await connection.fetchval(_SQL.lock_machine, machine)
-            if is_draining is None:
-                return []
+        async with self.database.connection() as connection:
             rows = await connection.fetch(
                 _SQL.claim_runs,
                 machine,
@@ -73,22 +71,18 @@ class RunQueue:
                 limits.most_running,
                 limits.most_starting,
                 limits.lease.total_seconds(),
-                not is_draining,
             )
-            if not rows:
-                return []
-            found = await self.repository.of_ids(connection, {SessionId(row["session_id"]) for row in rows})
-        rows.sort(key=lambda row: (-row["priority"], row["turn"], row["id"]))
-        return [
-            ClaimedRun(run=run_of_row(row), session=found[SessionId(row["session_id"])], lease_until=row["lease_until"])
-            for row in rows
-        ]
+            return await self._claims(connection, rows)
 
     async def claimed_by(self, machine: str) -> list[ClaimedRun]:
         """What the machine holds: its last process may have ended in the middle of it."""
         async with self.database.connection() as connection:
-            rows = await connection.fetch(_SQL.claimed_runs, machine)
-            found = await self.repository.of_ids(connection, {SessionId(row["session_id"]) for row in rows})
+            return await self._claims(connection, await connection.fetch(_SQL.claimed_runs, machine))
+
+    async def _claims(self, connection: Connection, rows: list[asyncpg.Record]) -> list[ClaimedRun]:
+        if not rows:
+            return []
+        found = await self.repository.of_ids(connection, {SessionId(row["session_id"]) for row in rows})
         return [
             ClaimedRun(run=run_of_row(row), session=found[SessionId(row["session_id"])], lease_until=row["lease_until"])
             for row in rows

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.agent_world import AgentWorld, open_agent_world
@@ -10,9 +11,11 @@ from tests.support.postgres import database_copy
 from tests.support.scripted_model import script
 
 from contextbase.db.database import DatabaseAddress
+from contextbase.errors import DatabaseUnavailable
 from contextbase.ids import TreePath
 from contextbase.sandbox.model import SandboxState
 from contextbase.sessions.model import Land, RunWishes
+from contextbase.sessions.repository import SessionRepository
 from contextbase.sessions.states import RunState
 from contextbase.vocabulary import SendMode
 
@@ -40,6 +43,24 @@ async def test_what_an_agent_writes_lands_in_the_project(agents: AgentWorld) -> 
     assert await agents.read("plan.md") == b"# Plan\n"
     assert run.landed is not None
     assert run.landed["counts"] == {"written": 1}
+
+
+async def test_a_claim_whose_answer_was_lost_is_worked_on_all_the_same(
+    agents: AgentWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await agents.session()
+    whole, lost = SessionRepository.of_ids, asyncio.Event()
+
+    async def broken_once(self: SessionRepository, *arguments: Any) -> Any:
+        if lost.is_set():
+            return await whole(self, *arguments)
+        lost.set()
+        raise DatabaseUnavailable("The connection to the database was lost.")
+
+    monkeypatch.setattr(SessionRepository, "of_ids", broken_once)
+    run = await agents.done(session, script({"text": "Hello."}))
+    assert lost.is_set()
+    assert (run.state, run.attempt) == (RunState.SUCCEEDED, 1), (run.reason, run.message)
 
 
 async def test_the_next_turn_sees_what_others_committed_meanwhile(agents: AgentWorld) -> None:
