@@ -163,6 +163,7 @@ def test_of_several_servers_one_must_be_named(account: Account) -> None:
         assert account.run("status", "--json", "--server", account.name).json["url"] == account.server.url
         assert account.run("status", "--json", CONTEXTBASE_SERVER=account.name).json["url"] == account.server.url
         assert account.run("status", "--json", "--data", str(other.data)).json["url"] == other.url
+        assert account.run("fsck", "--json", CONTEXTBASE_SERVER=account.name).json["ok"]
         folder_of_one = account.run("workspace", "create", "-p", "notes", "-a", "near", "--server", account.name)
         near = Path(folder_of_one.stdout.strip())
         assert account.run("status", "--json", cwd=near).json["url"] == account.server.url

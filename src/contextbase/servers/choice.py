@@ -71,19 +71,25 @@ def given_or_found(url: str | None, token: str | None) -> tuple[str, str]:
 
 
 def find_data_folder(data: Path | None = None) -> Path:
-    """The data folder a command on this machine is about: the one named, the one here, the one whose workspace this
-    is, or that of the one server this account runs. It may hold nothing."""
+    """The data folder a command on this machine is about: the one named, that of the server in CONTEXTBASE_SERVER if it
+    runs here, the one here, the one whose workspace this is, or that of the one server this account runs. It may hold
+    nothing."""
     if (named := _named_data(data)) is not None:
         return named
+    running = ServerRegistry.of_this_account().running()
+    meant = os.environ.get("CONTEXTBASE_SERVER")
+    if (chosen := next((local for local in running if local.name == meant), None)) is not None:
+        return chosen.data
     here = _default_data()
     if here is not None and DataFolder(here).is_in_use():
         return here
-    running = ServerRegistry.of_this_account().running()
     inside = next((local for local in running if workspace_folder(local.data) is not None), None)
     if inside is not None:
         return inside.data
     if len(running) > 1:
-        raise InvalidInput(f"Several servers run here: {_listed(running)}. Choose one with --data FOLDER.")
+        raise InvalidInput(
+            f"Several servers run here: {_listed(running)}. Choose one with --data FOLDER, or set CONTEXTBASE_SERVER."
+        )
     if running:
         return running[0].data
     if here is None:
