@@ -21,7 +21,7 @@ _ROUNDS: Final = 3
 
 
 def measure_transfer(mebibytes: int) -> dict[str, float]:
-    """Everything is on one disk. In turns, because a disk has good and bad minutes."""
+    """Everything is on one disk. In turns, because a disk has good and bad minutes; each makes a new file."""
     with reachable_folder(in_memory=False) as folder, start_server(folder / "data") as server:
         source, target = folder / "source.bin", folder / "target.bin"
         print(f"moving {mebibytes:,} MiB …", file=sys.stderr)
@@ -54,6 +54,7 @@ def _moved(source: Path, target: Path, size: int, curl: list[str], url: str) -> 
             took.setdefault(f"{prefix}upload", []).append(_seconds(upload))
             name = "source.bin" if number == 0 else f"source%20({number}).bin"
             download = [*curl, "-o", str(target), f"{place}/download?{query}&path=upload/{name}"]
+            target.unlink()
             took.setdefault(f"{prefix}download", []).append(_seconds(download))
             assert _digest(target) == digest
     return took
@@ -72,6 +73,7 @@ def _digest(path: Path) -> str:
 
 
 def _copied(source: Path, target: Path) -> float:
+    target.unlink(missing_ok=True)
     started = time.perf_counter()
     subprocess.run(["cp", source, target], check=True)
     descriptor = os.open(target, os.O_RDONLY)
