@@ -6,7 +6,8 @@ the check of what is required (L4). Done again, it changes nothing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+import itertools
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -254,7 +255,7 @@ class _Folder:
     async def _put(
         self, steps: Collection[LayerStep], standing: LayerFiles, layer: LayerFiles, below: TreePath | None
     ) -> None:
-        ordered, turns = list(steps), asyncio.Semaphore(_AT_ONCE)
+        turns = asyncio.Semaphore(_AT_ONCE)
 
         async def put(batch: Collection[LayerStep]) -> None:
             wanted = [layer[step.path] for step in batch if step.action is StepAction.WRITE]
@@ -271,8 +272,8 @@ class _Folder:
                 )
 
         async with asyncio.TaskGroup() as group:
-            for start in range(0, len(ordered), _BATCH):
-                group.create_task(put(ordered[start : start + _BATCH]))
+            for batch in _batches(steps):
+                group.create_task(put(batch))
 
     async def _merge(
         self, path: TreePath, base: FolderContent | None, standing: FolderContent, layer: FolderContent
@@ -309,6 +310,22 @@ class _Folder:
         hashes = {content.hash for content in wanted if content.hash is not None}
         async with self._parts.source.contents(key, hashes) as contents:
             yield contents
+
+
+def _batches(steps: Iterable[LayerStep]) -> Iterator[list[LayerStep]]:
+    """Folders are kept together, as far as they fit: a new one is put in place as a whole."""
+    batch: list[LayerStep] = []
+    for _, in_folder in itertools.groupby(steps, key=lambda step: step.path.parent):
+        there = list(in_folder)
+        if batch and len(batch) + len(there) > _BATCH:
+            yield batch
+            batch = []
+        batch += there
+        while len(batch) > _BATCH:
+            yield batch[:_BATCH]
+            batch = batch[_BATCH:]
+    if batch:
+        yield batch
 
 
 def _context(row: AppSession, published: PublishedManifest) -> RunContext:

@@ -19,6 +19,7 @@ from contextbase.workspaces.editor import FolderEditor, content_at
 from contextbase.workspaces.folder import Folder, listing_of
 from contextbase.workspaces.ignore_rules import OWN_EXCLUDES
 from contextbase.workspaces.model import FolderContent, Owner
+from contextbase.workspaces.new_files import NewFile, add_files
 from contextbase.workspaces.ports import LocalContent
 
 __all__ = [
@@ -140,7 +141,7 @@ def put_layer(
 ) -> None:
     """Take the steps. Where something else is in the way by now, it stays. `below`: the folder that paths are relative
     to."""
-    new: list[tuple[TreePath, FolderContent, LocalContent]] = []
+    new: list[NewFile] = []
     with FolderEditor(work, owner=owner) as editor:
         for step in steps:
             path = step.path if below is None else TreePath.stored(f"{below}/{step.path}")
@@ -150,7 +151,7 @@ def put_layer(
                 new.append((path, wanted, source))
             else:
                 editor.replace(path, expected=standing.get(step.path), content=wanted, source=source)
-        editor.add(new)
+        add_files(editor, new)
 
 
 def clean_up(work: Path, owner: Owner, path: TreePath, action: CleanupAction) -> None:

@@ -11,10 +11,9 @@ what was the agent's is then where `left_in` finds it, and the same change made 
 
 import contextlib
 import errno
-import itertools
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -27,7 +26,7 @@ from contextbase.workspaces.model import FolderContent, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import Rename, open_beneath, rename, sync_filesystem
 
-__all__ = ["IN_THE_WAY", "NOTICES", "REPLACED", "TEMPORARY", "FolderEditor", "content_at", "left_in"]
+__all__ = ["IN_THE_WAY", "NOTICES", "REPLACED", "TEMPORARY", "FolderEditor", "UnlessInTheWay", "content_at", "left_in"]
 
 NOTICES: Final = "notices.md"
 REFUSED: Final = "refused"
@@ -80,7 +79,7 @@ class FolderEditor:
     ) -> bool:
         """Put `content` (None: nothing) where `expected` (None: nothing) stands. `source` holds a file's bytes, or a
         link's target."""
-        with _UnlessInTheWay():
+        with UnlessInTheWay():
             if content is not None and content.kind is Kind.DIRECTORY:
                 return expected is None and self.make_folder(path)
             if expected is not None and expected.kind is Kind.DIRECTORY:
@@ -91,24 +90,10 @@ class FolderEditor:
                 return self._replace_entry(path, parent, expected, content, source)
         return False
 
-    def add(self, entries: Iterable[tuple[TreePath, FolderContent, LocalContent]]) -> None:
-        """Many files and links, folder by folder. Where something stands, it stays."""
-        drafts = map(f"{uuid4().hex}-{{}}".format, itertools.count())
-        with self.own_folder(TEMPORARY) as temporary:
-            for folder, there in itertools.groupby(entries, key=lambda entry: entry[0].parent):
-                with _UnlessInTheWay(), self._folder_below(self._descriptor, folder, make=True) as parent:
-                    for path, content, source in there:
-                        draft = next(drafts)
-                        self.write_entry(temporary, draft, content, source)
-                        try:
-                            rename(draft, path.name, Rename.NOREPLACE, source_folder=temporary, target_folder=parent)
-                        except FileExistsError:
-                            os.unlink(draft, dir_fd=temporary)
-
     def set_aside(self, path: TreePath, *, expected: FolderContent) -> str | None:
         """Move what stands at the path to `.contextbase/refused/`; returns where it is now, None if it was changed
         since."""
-        with _UnlessInTheWay(), self.parent_of(path, make=False) as parent, self._refused_beside(path) as refused:
+        with UnlessInTheWay(), self.parent_of(path, make=False) as parent, self._refused_beside(path) as refused:
             name = _moved(path.name, parent, refused)
             if content_at(refused, name) == expected:
                 return f"{RESERVED_FOLDER}/{REFUSED}/{path.removesuffix(path.name)}{name}"
@@ -118,13 +103,13 @@ class FolderEditor:
 
     def keep_folder(self, folder: str, name: str) -> str | None:
         """Move a folder from elsewhere to `.contextbase/refused/`; returns where it is now."""
-        with _UnlessInTheWay(), self.own_folder(REFUSED) as refused:
+        with UnlessInTheWay(), self.own_folder(REFUSED) as refused:
             return f"{RESERVED_FOLDER}/{REFUSED}/{_moved(folder, None, refused, to=name)}"
         return None
 
     def add_note(self, name: str, text: str) -> bool:
         """Append to `.contextbase/<name>`."""
-        with _UnlessInTheWay(), self.own_folder("") as folder:
+        with UnlessInTheWay(), self.own_folder("") as folder:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             file = os.open(name, flags, 0o644, dir_fd=folder)
             try:
@@ -140,7 +125,7 @@ class FolderEditor:
     def write_conflict(self, path: TreePath, name: str, content: LocalContent) -> bool:
         """`.contextbase/conflicts/<path>/<name>`, replaced if it is there."""
         with (
-            _UnlessInTheWay(),
+            UnlessInTheWay(),
             self.own_folder("conflicts") as conflicts,
             self._folder_below(conflicts, path, make=True) as folder,
         ):
@@ -159,7 +144,7 @@ class FolderEditor:
         late = []
         for name in self._files_below(REPLACED):
             place = f"{RESERVED_FOLDER}/{REPLACED}/{name}"
-            with _UnlessInTheWay():  # a link, or what the agent put there: no program writes on in it
+            with UnlessInTheWay():  # a link, or what the agent put there: no program writes on in it
                 file = self._root.open_file(place)
                 try:
                     if str(hash_of(file)[0]) not in name.split("-"):
@@ -170,7 +155,7 @@ class FolderEditor:
 
     def has_entry(self, path: TreePath) -> bool:
         """Whether anything stands there."""
-        with _UnlessInTheWay(), self.parent_of(path, make=False) as parent:
+        with UnlessInTheWay(), self.parent_of(path, make=False) as parent:
             os.stat(path.name, dir_fd=parent, follow_symlinks=False)
             return True
         return False
@@ -336,7 +321,9 @@ class FolderEditor:
                     yield path
 
 
-class _UnlessInTheWay:
+class UnlessInTheWay:
+    """Ends the block, and nothing else, when something is `IN_THE_WAY`."""
+
     def __enter__(self) -> None:
         return None
 
