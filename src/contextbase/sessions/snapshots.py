@@ -7,7 +7,7 @@ another process, sandbox or machine.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,6 +41,8 @@ __all__ = ["SessionSnapshots"]
 _PIECE: Final = 1 << 20
 _TRIES: Final = 5
 _MOST_PIECES: Final = 64  # of one file; then it is stored as a whole again
+_BATCH_FILES: Final = 500  # that are put back in one go
+_BATCH_BYTES: Final = 16 << 20
 _GROWING: Final = b".jsonl"  # files that programs only append to
 _KEPT: Final = 3  # of each session, beside one for each run
 _KEEPS_FILES: Final = "session_snapshots_keep_their_files"
@@ -101,9 +103,10 @@ class SessionSnapshots:
         owner = self.workspaces.node.owner
         work = {TreePath.stored(os.fsdecode(file.name)): file for file in files if file.base is not None}
         await self._hold(record, work)
-        for file in files:
-            content = b"".join([await self.catalog.read(piece.hash) for piece in file.pieces])
-            await in_thread(_put, record.path, owner, file, content)
+        for batch in _batches(files):
+            contents = await self.catalog.read_all({piece.hash for file in batch for piece in file.pieces})
+            await in_thread(_put, record.path, owner, batch, contents)
+        await in_thread(_sync, record.path, owner)  # whoever was cut off before this does all of it again
         return len(files)
 
     async def _hold(self, record: WorkspaceRecord, work: Mapping[TreePath, SessionFile]) -> None:
@@ -248,19 +251,41 @@ def _unchanged(descriptor: int, earlier: SessionFile | None, found: StateFile) -
     return earlier.pieces, offset
 
 
-def _put(work: Path, owner: Owner, file: SessionFile, content: bytes) -> None:
-    """One entry in the folder, in the place of whatever has its name; a folder with something in it stays."""
-    path = TreePath.stored(os.fsdecode(file.name))
+def _batches(files: Iterable[SessionFile]) -> Iterator[list[SessionFile]]:
+    batch: list[SessionFile] = []
+    size = 0
+    for file in files:
+        if batch and (len(batch) >= _BATCH_FILES or size + file.size > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+def _put(work: Path, owner: Owner, files: Iterable[SessionFile], contents: Mapping[ContentHash, bytes]) -> None:
+    """Entries in the folder, in the place of whatever has their names; a folder with something in it stays."""
     with FolderEditor(work, owner=owner) as editor:
-        if file.kind is Kind.DIRECTORY:
-            editor.make_folder(path)
-            return
-        with editor.parent_of(path, make=file.kind is not Kind.DELETED) as parent:
-            with suppress(FileNotFoundError):
-                _remove(parent, path.name)
-            if file.kind is not Kind.DELETED:
+        for file in files:
+            path = TreePath.stored(os.fsdecode(file.name))
+            if file.kind is Kind.DIRECTORY:
+                editor.make_folder(path)
+                continue
+            if file.kind is Kind.DELETED:
+                with suppress(FileNotFoundError, NotADirectoryError), editor.parent_of(path, make=False) as parent:
+                    _remove(parent, path.name)
+                continue
+            with editor.parent_of(path, make=True) as parent:
+                with suppress(FileNotFoundError):
+                    _remove(parent, path.name)
                 kind = FolderContent(kind=file.kind, executable=file.executable)
+                content = b"".join([contents[piece.hash] for piece in file.pieces])
                 editor.write_entry(parent, path.name, kind, content)
+
+
+def _sync(work: Path, owner: Owner) -> None:
+    with FolderEditor(work, owner=owner) as editor:
         editor.sync()
 
 

@@ -250,6 +250,9 @@ ON CONFLICT (hash) DO UPDATE SET content = excluded.content
 -- name: blob_content
 SELECT content FROM blob_contents WHERE hash = $1
 
+-- name: blob_contents_of
+SELECT hash, content FROM blob_contents WHERE hash = ANY ($1::bytea[])
+
 -- name: blob_content_size
 SELECT octet_length(content) FROM blob_contents WHERE hash = $1
 

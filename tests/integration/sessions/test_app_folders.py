@@ -1,5 +1,6 @@
 """Folders of apps' sessions: what becomes of them when they are lost, cut off in the middle, or changed at two ends."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -13,8 +14,8 @@ from tests.support.scripted_model import script
 from contextbase.catalog.model import App, NewApp
 from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, NotFound
-from contextbase.gate.model import CommitRequest
-from contextbase.ids import TreePath
+from contextbase.gate.model import ChangeAction, CommitRequest, RequestedChange
+from contextbase.ids import Seq, TreePath
 from contextbase.sessions.app_sessions import AppSessionRequest
 from contextbase.sessions.layer_files import read_mark
 from contextbase.sessions.model import AgentSession
@@ -69,6 +70,17 @@ async def ran(agents: AgentWorld, session: AgentSession, *commands: str) -> None
     assert run.state is RunState.SUCCEEDED, run.message
 
 
+def tree_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """But for what is ours."""
+    found = {}
+    for path in folder.rglob("*"):
+        name, mode = str(path.relative_to(folder)), path.lstat().st_mode
+        if name.partition("/")[0] not in (".contextbase", ".agent_data"):
+            content = b"" if path.is_dir() else os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            found[name] = (mode, content)
+    return found
+
+
 async def user_files(agents: AgentWorld, app: App) -> dict[str, bytes]:
     found = await agents.services.core.reads.below(
         agents.owner, app.project_id, TreePath(FILES), seq=None, contents=True
@@ -86,6 +98,32 @@ async def test_a_session_whose_folder_is_gone_goes_on_and_no_file_of_its_user_is
     assert (folder / "seen.md").read_text() == "guide.md\nmine\nown.md\nseen.md\n"  # what was removed stays away
     assert (folder / "mine-seen.md").read_text() == "b.md\nnew.md\n"
     assert await user_files(agents, app) == {"b.md": b"b\n", "new.md": b"new\n"}
+
+
+async def test_work_that_is_not_committed_comes_back_whole_when_its_folder_is_gone(agents: AgentWorld) -> None:
+    app = await an_app(agents)
+    session = await a_session(agents, app, landing="never")
+    make = "mkdir -p many/empty; for i in $(seq 1200); do echo $((i % 900)) > many/$i; done"
+    large = "head -c 300000 /dev/zero > large; echo 'exit 0' > tool; chmod +x tool; ln -s tool link; rm old.md"
+    await ran(agents, session, make, large)
+    before = tree_of(await agents.folder(session))
+    assert len(before) > 1200
+    await agents.host.remove(session)
+    await agents.host.folder(session)
+    assert tree_of(await agents.folder(session)) == before
+
+
+async def test_a_removal_in_a_folder_that_others_removed_is_no_hindrance(agents: AgentWorld) -> None:
+    await agents.put({"docs/a.md": b"a\n", "top.md": b"top\n"})
+    session = await agents.session(land="never")
+    await ran(agents, session, "rm -r docs; echo own > own.md")
+    await agents.host.remove(session)
+    gone = RequestedChange(action=ChangeAction.DELETE, path=TreePath("docs/a.md"), base=Seq(1))
+    await agents.services.core.gate.commit(agents.owner, CommitRequest(project_id=agents.project_id, changes=(gone,)))
+    await agents.host.folder(session)
+    folder = await agents.folder(session)
+    assert (folder / "own.md").read_text() == "own\n"
+    assert not (folder / "docs").exists()
 
 
 async def test_a_folder_that_was_composed_in_part_takes_nothing_away(agents: AgentWorld) -> None:

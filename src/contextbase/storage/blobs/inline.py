@@ -1,6 +1,6 @@
 """Small blobs in PostgreSQL itself: no second system to ask, and part of its backups."""
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Mapping
 from typing import Final
 
 from contextbase.db.database import Database
@@ -17,6 +17,7 @@ from contextbase.storage.blobs.integrity import (
     range_end,
 )
 from contextbase.storage.blobs.ports import StoredBlob
+from contextbase.threads import in_thread
 
 __all__ = ["InlineBlobStore"]
 
@@ -60,6 +61,14 @@ class InlineBlobStore:
             await check.update_off_loop(body)
             check.finish()
 
+    async def read_all(self, names: Collection[ContentHash]) -> dict[ContentHash, bytes]:
+        """Those of these blobs that are here, in one statement."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(_SQL.blob_contents_of, list(names))
+        found: dict[ContentHash, bytes] = {ContentHash(row["hash"]): row["content"] for row in rows}
+        await in_thread(_check, found)
+        return found
+
     async def size(self, content_hash: ContentHash) -> int | None:
         async with self._database.connection() as connection:
             size: int | None = await connection.fetchval(_SQL.blob_content_size, content_hash)
@@ -85,3 +94,10 @@ class InlineBlobStore:
 
     async def verify(self, content_hash: ContentHash) -> int:
         return await length_of(self.get(content_hash))
+
+
+def _check(contents: Mapping[ContentHash, bytes]) -> None:
+    for name, content in contents.items():
+        check = HashCheck(name, place=_PLACE)
+        check.update(content)
+        check.finish()
