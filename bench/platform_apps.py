@@ -1,23 +1,19 @@
-"""Apps: how long the store and a configuration take, and composing and storing a session beside `tar` over
-`docker cp`."""
+"""Apps: how long the store and a configuration take, and composing and storing a session, by turns with other ways to
+copy its files."""
 
 import asyncio
-import shutil
 import statistics
-import subprocess
-import tarfile
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import httpx
 from tests.support.agent_world import AgentWorld, open_agent_world
-from tests.support.docker_engine import DockerEngine, running_docker_engine
 from tests.support.gate_world import write
 from tests.support.postgres import embedded_server
 
+from bench.platform_copies import OtherCopies
 from contextbase.catalog.model import App, NewApp
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.migrations.runner import migrate
@@ -31,23 +27,25 @@ from contextbase.wire.agent_config import AgentConfig, ConfigLayer
 from contextbase.wire.manifest import RuntimeManifest
 from contextbase.workspaces.checkpoints import Wish
 
-__all__ = ["measure_apps", "measure_docker_copies"]
+__all__ = ["CONTENT", "measure_apps"]
 
-_CONTENT: Final = b"A line of a template, as there are many.\n" * 25
+CONTENT: Final = b"A line of a template, as there are many.\n" * 25
 _BATCH: Final = 500
+_TURNS: Final = 5
+_REMOVED: Final = 3
 
 
-def measure_apps(folder: Path, *, apps: int, users: int, files: int, changes: int, rounds: int) -> dict[str, float]:
+def measure_apps(
+    folder: Path, *, apps: int, users: int, files: int, changes: int, rounds: int, copies: OtherCopies | None
+) -> dict[str, float]:
+    """`copies`: what composing and storing a session is compared with, by turns."""
     with embedded_server() as address:
-        return asyncio.run(_measured(address, folder, (apps, users, files, changes, rounds)))
+        return asyncio.run(_measured(address, folder, (apps, users, files, changes, rounds), copies))
 
 
-def measure_docker_copies(folder: Path, *, files: int) -> dict[str, float]:
-    with running_docker_engine() as engine:
-        return _by_docker(engine, folder, files)
-
-
-async def _measured(address: DatabaseAddress, folder: Path, sizes: tuple[int, int, int, int, int]) -> dict[str, float]:
+async def _measured(
+    address: DatabaseAddress, folder: Path, sizes: tuple[int, int, int, int, int], copies: OtherCopies | None
+) -> dict[str, float]:
     apps, users, files, changes, rounds = sizes
     database = await Database.connect(address)
     await migrate(database)
@@ -56,7 +54,7 @@ async def _measured(address: DatabaseAddress, folder: Path, sizes: tuple[int, in
         app = await _app(world, files)
         await _crowd(world, apps, users)
         figures = await _asked(world, app, rounds)
-        return figures | await _composed(world, app, files, changes)
+        return figures | await _composed(world, app, (files, changes), copies)
 
 
 async def _app(world: AgentWorld, files: int) -> App:
@@ -66,7 +64,7 @@ async def _app(world: AgentWorld, files: int) -> App:
     named = [f"{prefix}/folder-{number % 20}/file-{number}.md" for number in range(files)]
     named += [f"registry/skills/{name}/SKILL.md" for name in ("x", "y")]
     for start in range(0, len(named), _BATCH):
-        batch = [write(path, _CONTENT + path.encode(), 0) for path in named[start : start + _BATCH]]
+        batch = [write(path, CONTENT + path.encode(), 0) for path in named[start : start + _BATCH]]
         await core.gate.commit(world.owner, CommitRequest(project_id=app.project_id, changes=tuple(batch)))
     manifest = {
         "appId": "bench",
@@ -134,20 +132,34 @@ async def _asked(world: AgentWorld, app: App, rounds: int) -> dict[str, float]:
         }
 
 
-async def _composed(world: AgentWorld, app: App, files: int, changes: int) -> dict[str, float]:
-    """A new session's folder, and what it takes to store what was changed in it."""
-    restored, synced = [], []
-    for number in range(3):
-        session = await _session(world, app, land="never")
-        restored.append(await _timed(world.host.folder(session)))
+async def _composed(
+    world: AgentWorld, app: App, sizes: tuple[int, int], copies: OtherCopies | None
+) -> dict[str, float]:
+    """A new session's folder, what it takes to store what was changed in it, and its folder once more when it was lost
+    with all that is in it but stored."""
+    files, changes = sizes
+    restored, synced, again, sessions = [], [], [], []
+    for number in range(_TURNS):
+        sessions.append(await _session(world, app, land="never"))
+        restored.append(await _timed(world.host.folder(sessions[-1])))
         kept = await _session(world, app, land="auto")
         folder = (await world.host.folder(kept)).record.path
         await world.host.sync(kept, SnapshotReason.RUN_FINISHED)
         for path in sorted(folder.glob("folder-*/*.md"))[:changes]:
-            path.write_bytes(_CONTENT + f"changed {number}".encode())
+            path.write_bytes(CONTENT + f"changed {number}".encode())
         synced.append(await _timed(_stored(world, kept)))
         assert len(list(folder.glob("folder-*/*.md"))) == files
-    return {"restore_1000_files_ms": statistics.median(restored), "sync_100_changes_ms": statistics.median(synced)}
+        if copies is not None:
+            await asyncio.to_thread(copies.take_turn)
+    for session in sessions[:_REMOVED]:
+        await world.host.remove(session)
+        again.append(await _timed(world.host.folder(session)))
+    figures = {
+        "restore_1000_files_ms": statistics.median(restored),
+        "sync_100_changes_ms": statistics.median(synced),
+        "restore_lost_folder_ms": statistics.median(again),
+    }
+    return figures if copies is None else figures | copies.figures()
 
 
 async def _session(world: AgentWorld, app: App, *, land: str) -> AgentSession:
@@ -159,65 +171,6 @@ async def _session(world: AgentWorld, app: App, *, land: str) -> AgentSession:
 async def _stored(world: AgentWorld, session: AgentSession) -> None:
     await world.services.agents.workspaces.commit(session.caller(), session.project_id, wish=Wish())
     await world.host.sync(session, SnapshotReason.RUN_FINISHED)
-
-
-def _by_docker(engine: DockerEngine, folder: Path, files: int) -> dict[str, float]:
-    """The same files as a tar, copied into a container and out of it."""
-    program = shutil.which("docker")
-    assert program is not None, "The engine's command line is what we compare with: apt-get install docker.io"
-    docker = [program, "-H", engine.address]
-    source = folder / "docker-source"
-    for number in range(files):
-        path = source / f"folder-{number % 20}" / f"file-{number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_CONTENT)
-    plain = [_spent(partial(_copy_plainly, source, folder / f"plain-{number}")) for number in range(3)]
-    container = _output(*docker, "run", "-d", "--network", "none", engine.image, "sleep", "600").strip()
-    into, out = [], []
-    try:
-        for _ in range(3):
-            into.append(_spent(lambda: _copy_in(docker, container, source)))
-            out.append(_spent(lambda: _copy_out(docker, container, folder / "docker-target")))
-    finally:
-        _output(*docker, "rm", "-f", container)
-    return {
-        "docker_cp_in_ms": statistics.median(into),
-        "docker_cp_out_ms": statistics.median(out),
-        "plain_copy_ms": statistics.median(plain),  # what the disk takes: much, where many files were just removed
-    }
-
-
-def _copy_plainly(source: Path, target: Path) -> None:
-    for path in source.glob("*/*"):
-        (target / path.parent.name).mkdir(parents=True, exist_ok=True)
-        (target / path.parent.name / path.name).write_bytes(path.read_bytes())
-
-
-def _copy_in(docker: list[str], container: str, source: Path) -> None:
-    with subprocess.Popen([*docker, "cp", "-", f"{container}:/workspace"], stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        with tarfile.open(fileobj=process.stdin, mode="w|") as tar:
-            tar.add(source, arcname=".")
-        process.stdin.close()
-        assert process.wait() == 0
-
-
-def _copy_out(docker: list[str], container: str, target: Path) -> None:
-    with subprocess.Popen([*docker, "cp", f"{container}:/workspace", "-"], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
-            tar.extractall(target, filter="data")
-        assert process.wait() == 0
-
-
-def _output(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _spent(work: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    work()
-    return 1000 * (time.perf_counter() - began)
 
 
 async def _timed(work: Awaitable[object]) -> float:
