@@ -82,16 +82,21 @@ SELECT coalesce((SELECT max(last) FROM search_segments), 0) AS last_blob,
        coalesce((SELECT seq FROM search_progress WHERE project_id = $1), 0) AS seq
 
 -- name: gram_weights
--- How long the lists of these grams are.
-SELECT p.gram, sum(octet_length(p.ids))::bigint AS weight
-FROM search_segments s JOIN search_postings p ON p.segment = s.number
-WHERE p.gram = ANY ($1::integer[])
-GROUP BY p.gram
+-- How long the lists of these grams are. (Here and below each list, and each blob's files, are looked up by themselves: a
+-- plan made before the tables were analyzed would read the whole index, or the whole project.)
+SELECT g.gram, sum(p.length)::bigint AS weight
+FROM search_segments s
+CROSS JOIN unnest($1::integer[]) AS g (gram)
+CROSS JOIN LATERAL (
+    SELECT octet_length(ids) AS length FROM search_postings p WHERE p.segment = s.number AND p.gram = g.gram LIMIT 1
+) p
+GROUP BY g.gram
 
 -- name: postings
-SELECT s.number, s.first, s.last, p.gram, p.ids
-FROM search_segments s JOIN search_postings p ON p.segment = s.number
-WHERE p.gram = ANY ($1::integer[])
+SELECT s.number, s.first, s.last, g.gram, p.ids
+FROM search_segments s
+CROSS JOIN unnest($1::integer[]) AS g (gram)
+CROSS JOIN LATERAL (SELECT ids FROM search_postings p WHERE p.segment = s.number AND p.gram = g.gram LIMIT 1) p
 ORDER BY s.number
 
 -- name: files_of_blobs
@@ -105,12 +110,10 @@ SELECT node_id, path, content_hash, size, NULL::integer AS blob, NULL AS left_ou
         UNION ALL
         SELECT hash FROM search_blobs WHERE left_out <> 'binary' AND id <= $8
     ) b
-    CROSS JOIN LATERAL (
-        SELECT * FROM versions v
-        WHERE v.content_hash = b.hash AND v.project_id = $1
-          AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind = 'file'
-          AND v.path >= $3 AND v.path < $4 AND v.path > $5
-    ) v
+    CROSS JOIN LATERAL (SELECT * FROM versions v WHERE v.content_hash = b.hash OFFSET 0) v
+    WHERE v.project_id = $1
+      AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind = 'file'
+      AND v.path >= $3 AND v.path < $4 AND v.path > $5
     UNION ALL
     SELECT v.node_id, v.path, v.content_hash, v.size
     FROM versions v LEFT JOIN search_blobs b ON b.hash = v.content_hash
