@@ -157,20 +157,24 @@ class WorkspaceVisit:
             await in_thread(staging.__exit__, None, None, None)
 
     async def _fill(self, staged: StagedFile, path: TreePath, content: AsyncIterable[bytes]) -> None:
-        """Written and hashed in a thread, while the next pieces arrive."""
-        waiting: list[bytes] = []
-        held = size = 0
-        async with WriteBehind() as behind:
+        """Written in a thread and hashed in another, while more arrives."""
+        waiting = bytearray()  # one buffer, so that many small pieces become one write
+        size = 0
+        async with WriteBehind() as hashing, WriteBehind() as writing:
             async for piece in content:
-                waiting.append(piece)
-                held += len(piece)
                 size += len(piece)
                 if size > self._parts.largest_file:
                     raise TooLarge(f"The file has more than {self._parts.largest_file} bytes, the most there may be.")
-                if held >= _BATCH:
-                    await behind.start(self.editor.append, staged, path, waiting)
-                    waiting, held = [], 0
-        await in_thread(self.editor.append, staged, path, waiting)
+                waiting += piece
+                if len(waiting) >= _BATCH:
+                    await hashing.start(staged.hash_more, waiting)
+                    await writing.start(self.editor.append, staged, path, waiting)
+                    waiting = bytearray()
+        await in_thread(self._append_last, staged, path, waiting)
+
+    def _append_last(self, staged: StagedFile, path: TreePath, piece: bytearray) -> None:
+        staged.hash_more(piece)
+        self.editor.append(staged, path, piece)
 
     async def put_free(self, staged: StagedFile, folder: TreePath | None, name: str) -> TreePath:
         """Put it into the folder under the first name that is free."""

@@ -8,7 +8,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -28,7 +28,8 @@ _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class StagedFile:
-    """A file on its way: `write` it piece by piece, then put it somewhere, or drop it."""
+    """A file on its way: `write` it piece by piece, and give the same pieces to `hash_more`, in another thread if you
+    like; then put it somewhere, or drop it."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         self.name = name
@@ -40,13 +41,14 @@ class StagedFile:
     def hash(self) -> ContentHash:
         return ContentHash(self._digest.digest())
 
-    def write(self, pieces: Sequence[bytes]) -> None:
-        for piece in pieces:
-            left = memoryview(piece)
-            while left:
-                left = left[os.write(self.descriptor, left) :]
-            self._digest.update(piece)
-            self.size += len(piece)
+    def write(self, piece: bytearray) -> None:
+        left = memoryview(piece)
+        while left:
+            left = left[os.write(self.descriptor, left) :]
+        self.size += len(piece)
+
+    def hash_more(self, piece: bytearray) -> None:
+        self._digest.update(piece)
 
 
 class FileEditor(FolderEditor):
@@ -104,9 +106,9 @@ class FileEditor(FolderEditor):
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
 
-    def append(self, file: StagedFile, path: TreePath, pieces: Sequence[bytes]) -> None:
+    def append(self, file: StagedFile, path: TreePath, piece: bytearray) -> None:
         with self._explained(path):
-            file.write(pieces)
+            file.write(piece)
 
     def finish(self, file: StagedFile, path: TreePath, *, executable: bool) -> None:
         """On the disk, and the agent's, before anybody sees it."""

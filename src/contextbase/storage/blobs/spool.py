@@ -78,12 +78,13 @@ class SpoolFolder:
         file = _TemporaryFile(self._folder)
         try:
             buffer = bytearray()
-            async with WriteBehind() as behind:
+            async with WriteBehind() as hashing, WriteBehind() as writing:
                 async for piece in content:
                     for offset in range(0, len(piece), PIECE_SIZE):
                         buffer += memoryview(piece)[offset : offset + PIECE_SIZE]
                         if len(buffer) >= PIECE_SIZE:
-                            await behind.start(file.write, buffer)
+                            await hashing.start(file.hash_more, buffer)
+                            await writing.start(file.write, buffer)
                             buffer = bytearray()
             if not file.made and len(buffer) < self._memory_limit:
                 held = bytes(buffer)
@@ -119,7 +120,8 @@ class SpoolFolder:
 
 
 class _TemporaryFile:
-    """Made at the first write, hashed as it grows. Every method blocks."""
+    """Made at the first write. What is written must be given to `hash_more` too, in another thread if you like. Every
+    method blocks."""
 
     def __init__(self, folder: Path) -> None:
         self.made = False
@@ -134,13 +136,16 @@ class _TemporaryFile:
             if not self.made:
                 self._descriptor = self._create()
                 self.made = True
-            self._digest.update(data)
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
             self._size += len(data)
 
+    def hash_more(self, data: bytearray) -> None:
+        self._digest.update(data)
+
     def finish(self, data: bytearray) -> Spooled:
+        self.hash_more(data)
         self.write(data)
         self._close()
         return Spooled(hash=ContentHash(self._digest.digest()), size=self._size, held=self._path)
