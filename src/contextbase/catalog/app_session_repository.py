@@ -9,9 +9,10 @@ from uuid import UUID
 import asyncpg
 
 from contextbase.catalog.app_keys import AppPlace
-from contextbase.catalog.model import App, AppId, AppSession
+from contextbase.catalog.model import App, AppSession
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.ids import ContentHash, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
 from contextbase.wire.agent_config import WorkspaceKind
@@ -20,6 +21,7 @@ from contextbase.workspaces.model import FolderContent
 __all__ = ["AppSessionRepository"]
 
 _SQL: Final = load_queries("contextbase.catalog")
+_SESSION: Final = RowShape(AppSession, overrides=json.loads)
 
 
 class AppSessionRepository:
@@ -48,19 +50,7 @@ class AppSessionRepository:
 
     async def find(self, connection: Connection, session_id: UUID) -> AppSession | None:
         row = await connection.fetchrow(_SQL.app_session, session_id)
-        if row is None:
-            return None
-        return AppSession(
-            session_id=row["session_id"],
-            app_id=AppId(row["app_id"]),
-            app=row["app"],
-            tree=ProjectId(row["project_id"]),
-            project=row["project"],
-            login=row["login"],
-            pinned_version=row["pinned_version"],
-            overrides=json.loads(row["overrides"]),
-            runtime_version=row["runtime_version"],
-        )
+        return None if row is None else _SESSION(row, tree=ProjectId(row["project_id"]))
 
     async def pin(self, connection: Connection, session_id: UUID, version: str | None) -> None:
         """None: it follows the latest. Raises `asyncpg.ForeignKeyViolationError` if there is no such version."""

@@ -22,7 +22,8 @@ from contextbase.catalog.model import (
 )
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.db.rows import RowShape
+from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId, ProjectId, Seq
 from contextbase.wire.agent_config import AgentConfig, ConfigLayer
 from contextbase.wire.app import VisibilityKind
@@ -31,6 +32,7 @@ from contextbase.wire.manifest import RuntimeManifest
 __all__ = ["AppRepository"]
 
 _SQL: Final = load_queries("contextbase.catalog")
+_APP: Final = RowShape(App)
 
 
 class AppRepository:
@@ -69,12 +71,8 @@ class AppRepository:
         await connection.execute(_SQL.insert_members, app_id, list(members))
 
     async def members(self, connection: Connection, app_id: AppId) -> list[Principal]:
-        return [
-            Principal(
-                id=PrincipalId(row["id"]), kind=PrincipalKind(row["kind"]), name=row["name"], is_owner=row["is_owner"]
-            )
-            for row in await connection.fetch(_SQL.members, app_id)
-        ]
+        rows = await connection.fetch(_SQL.members, app_id)
+        return [Principal.of_row(row, prefix="") for row in rows]
 
     async def put_project(self, connection: Connection, app_id: AppId, project: str, description: str) -> None:
         await connection.execute(_SQL.insert_project, app_id, project, description)
@@ -208,21 +206,7 @@ def _app(row: asyncpg.Record) -> App:
     for text in row["rules"]:
         kind, _, subject = text.partition(":")
         rules.append(VisibilityRule(kind=VisibilityKind(kind), subject=subject))
-    return App(
-        id=AppId(row["id"]),
-        name=row["name"],
-        title=row["title"],
-        description=row["description"],
-        icon=row["icon"],
-        enabled=row["enabled"],
-        owner_id=PrincipalId(row["owner_id"]),
-        owner=f"{row['owner_kind']}:{row['owner_name']}",
-        project_id=ProjectId(row["project_id"]),
-        rules=tuple(rules),
-        is_member=row["is_member"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    return _APP(row, owner=f"{row['owner_kind']}:{row['owner_name']}", rules=tuple(rules))
 
 
 def _manifest(row: asyncpg.Record) -> PublishedManifest:

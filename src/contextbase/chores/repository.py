@@ -8,10 +8,12 @@ from uuid import UUID
 from contextbase.chores.model import ChoreRun, Leader, Where
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 
 __all__ = ["ChoreRepository", "DueChore", "Term"]
 
 _SQL: Final = load_queries("contextbase.chores")
+_LEADER: Final = RowShape(Leader)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,15 +35,7 @@ class ChoreRepository:
 
     async def leader(self, connection: Connection) -> Leader | None:
         row = await connection.fetchrow(_SQL.leader)
-        if row is None:
-            return None
-        return Leader(
-            server=row["server"],
-            since=row["taken_at"],
-            term=row["term"],
-            expires_at=row["expires_at"],
-            is_alive=row["is_alive"],
-        )
+        return None if row is None else _LEADER(row, since=row["taken_at"])
 
     async def seconds_led(self, connection: Connection) -> float:
         """How long somebody leads for certain; zero or less: the lead is free."""

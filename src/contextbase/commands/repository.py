@@ -4,13 +4,15 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 import asyncpg
 
 from contextbase.commands.model import SandboxRecord
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.db.rows import RowShape
+from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId, ProjectId, TreePath
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Network, SandboxId
@@ -70,21 +72,12 @@ class SandboxRepository:
         return [record for row in rows if (record := _record(row)) is not None]
 
     async def of_node(self, connection: Connection, node: str, *, idle_seconds: float) -> list[SandboxOfNode]:
-        return [
-            SandboxOfNode(
-                id=SandboxId(int=row["id"].int),
-                workspace_id=WorkspaceId(int=row["workspace_id"].int),
-                driver=row["driver"],
-                has_ended=row["has_ended"],
-                is_idle=row["is_idle"],
-            )
-            for row in await connection.fetch(_SQL.sandboxes_of_node, node, idle_seconds)
-        ]
+        return list(map(_OF_NODE, await connection.fetch(_SQL.sandboxes_of_node, node, idle_seconds)))
 
     async def without_leave(self, connection: Connection, node: str) -> list[tuple[SandboxId, str]]:
         """(sandbox, its driver) of people who may not use them any more."""
         rows = await connection.fetch(_SQL.sandboxes_without_leave, node)
-        return [(SandboxId(int=row["id"].int), row["driver"]) for row in rows]
+        return [(_sandbox_id(row["id"]), row["driver"]) for row in rows]
 
     async def seen(self, connection: Connection, sandbox_id: SandboxId) -> None:
         await connection.execute(_SQL.see_sandbox, sandbox_id)
@@ -93,23 +86,25 @@ class SandboxRepository:
         await connection.execute(_SQL.sandbox_removed, sandbox_id)
 
 
+def _sandbox_id(stored: UUID) -> SandboxId:
+    return SandboxId(int=stored.int)
+
+
+def _workspace_id(stored: UUID) -> WorkspaceId:
+    return WorkspaceId(int=stored.int)
+
+
+_OF_NODE: Final = RowShape(SandboxOfNode, id=_sandbox_id, workspace_id=_workspace_id)
+_RECORD: Final = RowShape(
+    SandboxRecord,
+    id=_sandbox_id,
+    workspace_id=_workspace_id,
+    network=Network,
+    limits=lambda stored: ResourceLimits(**json.loads(stored)),
+)
+
+
 def _record(row: asyncpg.Record | None) -> SandboxRecord | None:
     if row is None:
         return None
-    return SandboxRecord(
-        id=SandboxId(int=row["id"].int),
-        workspace_id=WorkspaceId(int=row["workspace_id"].int),
-        project_id=ProjectId(row["project_id"]),
-        principal=Principal(
-            id=PrincipalId(row["principal_id"]),
-            kind=PrincipalKind(row["principal_kind"]),
-            name=row["principal_name"],
-            is_owner=row["is_owner"],
-        ),
-        node=row["node"],
-        driver=row["driver"],
-        network=Network(row["network"]),
-        limits=ResourceLimits(**json.loads(row["limits"])),
-        created_at=row["created_at"],
-        seen_at=row["seen_at"],
-    )
+    return _RECORD(row, principal=Principal.of_row(row))

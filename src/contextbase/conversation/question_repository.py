@@ -18,6 +18,7 @@ from contextbase.conversation.questions import (
 )
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 
 __all__ = ["QuestionRepository", "question_of_row"]
 
@@ -93,31 +94,16 @@ def _option(option: QuestionOption) -> dict[str, str]:
     return {"value": option.value, "label": option.label, "description": option.description}
 
 
+def _options_from_json(stored: str) -> tuple[QuestionOption, ...]:
+    return tuple(QuestionOption(**option) for option in json.loads(stored))
+
+
+_RESPONSE: Final = RowShape(HumanResponse, answer=json.loads)
+_QUESTION: Final = RowShape(
+    HumanQuestion, kind=QuestionKind, options=_options_from_json, context=json.loads, status=QuestionStatus
+)
+
+
 def question_of_row(row: asyncpg.Record) -> HumanQuestion:
-    response = None
-    if row["answer"] is not None:
-        response = HumanResponse(
-            question_id=row["question_id"],
-            run_id=row["run_id"],
-            answer=json.loads(row["answer"]),
-            responder=row["responder"],
-            late_run_id=row["late_run_id"],
-            created_at=row["answered_at"],
-        )
-    return HumanQuestion(
-        question_id=row["question_id"],
-        run_id=row["run_id"],
-        attempt=row["attempt"],
-        position=row["position"],
-        kind=QuestionKind(row["kind"]),
-        prompt=row["prompt"],
-        options=tuple(QuestionOption(**option) for option in json.loads(row["options"])),
-        multiple=row["multiple"],
-        context=json.loads(row["context"]),
-        status=QuestionStatus(row["status"]),
-        deadline=row["deadline"],
-        created_at=row["created_at"],
-        resolved_at=row["resolved_at"],
-        delivered_at=row["delivered_at"],
-        response=response,
-    )
+    response = None if row["answer"] is None else _RESPONSE(row, created_at=row["answered_at"])
+    return _QUESTION(row, response=response)

@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-import asyncpg
-
 from contextbase.conversation.model import AgentMessage, MessagePart, SessionEvent, ToolExecution
 from contextbase.conversation.projection import ENDS_OF_ATTEMPTS, Projection
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.vocabulary import MessagePartKind, MessageRole, MessageState, ToolStatus
 
 __all__ = ["ConversationRepository"]
@@ -28,9 +27,9 @@ class ConversationRepository:
         is_ending = any(event.kind in ENDS_OF_ATTEMPTS for event in events)
         found, done = [], []  # most events are pieces of texts: no tool is asked for then
         if messages or is_ending:
-            found = [_message(row) for row in await connection.fetch(_SQL.messages_to_change, runs, messages)]
+            found = [_MESSAGE(row) for row in await connection.fetch(_SQL.messages_to_change, runs, messages)]
         if tools or is_ending:
-            done = [_tool(row) for row in await connection.fetch(_SQL.tools_to_change, runs, tools)]
+            done = [_TOOL(row) for row in await connection.fetch(_SQL.tools_to_change, runs, tools)]
         return Projection(
             messages={(one.run_id, one.attempt, one.message_id): one for one in found},
             tools={(one.run_id, one.attempt, one.tool_id): one for one in done},
@@ -78,19 +77,19 @@ class ConversationRepository:
         self, connection: Connection, session_id: UUID, *, run_id: UUID | None = None, after: int = 0, limit: int
     ) -> list[AgentMessage]:
         """In order, after a position."""
-        return list(map(_message, await connection.fetch(_SQL.message_page, session_id, after, run_id, limit)))
+        return list(map(_MESSAGE, await connection.fetch(_SQL.message_page, session_id, after, run_id, limit)))
 
     async def newest_messages(
         self, connection: Connection, session_id: UUID, *, before: int, limit: int
     ) -> list[AgentMessage]:
         """The newest before a position, in order."""
         rows = await connection.fetch(_SQL.newest_messages, session_id, before, limit)
-        return [_message(row) for row in reversed(rows)]
+        return [_MESSAGE(row) for row in reversed(rows)]
 
     async def message(self, connection: Connection, session_id: UUID, message_id: str) -> AgentMessage | None:
         """The newest of that name, if it is not hidden."""
         row = await connection.fetchrow(_SQL.message_by_name, session_id, message_id)
-        return None if row is None else _message(row)
+        return None if row is None else _MESSAGE(row)
 
     async def last_position(self, connection: Connection, run_id: UUID) -> int:
         """Of all that is shown of a run; 0: nothing is."""
@@ -100,8 +99,8 @@ class ConversationRepository:
         self, connection: Connection, session_id: UUID, *, limit: int
     ) -> tuple[list[AgentMessage], list[ToolExecution]]:
         """All that is shown of a session: the newest, up to a limit of each kind."""
-        messages = [_message(row) for row in await connection.fetch(_SQL.newest_messages, session_id, 2**62, limit)]
-        tools = [_tool(row) for row in await connection.fetch(_SQL.newest_tools, session_id, limit)]
+        messages = [_MESSAGE(row) for row in await connection.fetch(_SQL.newest_messages, session_id, 2**62, limit)]
+        tools = [_TOOL(row) for row in await connection.fetch(_SQL.newest_tools, session_id, limit)]
         return messages, tools
 
     async def earlier(
@@ -109,15 +108,15 @@ class ConversationRepository:
     ) -> tuple[list[AgentMessage], list[ToolExecution]]:
         """What is shown of the runs between two numbers, in order: the newest, up to a limit of each kind."""
         asked = (session_id, after, before, limit)
-        messages = [_message(row) for row in await connection.fetch(_SQL.messages_of_runs, *asked)]
-        tools = [_tool(row) for row in await connection.fetch(_SQL.tools_of_runs, *asked)]
+        messages = [_MESSAGE(row) for row in await connection.fetch(_SQL.messages_of_runs, *asked)]
+        tools = [_TOOL(row) for row in await connection.fetch(_SQL.tools_of_runs, *asked)]
         return messages[::-1], tools[::-1]
 
     async def tools(
         self, connection: Connection, session_id: UUID, run_id: UUID, *, after: int = 0, limit: int
     ) -> list[ToolExecution]:
         """In order, after a position."""
-        return list(map(_tool, await connection.fetch(_SQL.tool_page, session_id, run_id, after, limit)))
+        return list(map(_TOOL, await connection.fetch(_SQL.tool_page, session_id, run_id, after, limit)))
 
     async def known_events(
         self, connection: Connection, names: Collection[tuple[UUID, int, int]]
@@ -154,41 +153,10 @@ def _encoded_parts(parts: Iterable[MessagePart]) -> str:
     )
 
 
-def _message(row: asyncpg.Record) -> AgentMessage:
-    return AgentMessage(
-        run_id=row["run_id"],
-        attempt=row["attempt"],
-        message_id=row["message_id"],
-        position=row["position"],
-        role=MessageRole(row["role"]),
-        state=MessageState(row["state"]),
-        parts=tuple(
-            MessagePart(
-                kind=MessagePartKind(part["kind"]),
-                part=part["part"],
-                text=part["text"],
-                done=part["done"],
-                truncated=part["truncated"],
-            )
-            for part in json.loads(row["parts"])
-        ),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+def _parts_from_json(stored: str) -> tuple[MessagePart, ...]:
+    return tuple(_PART(part) for part in json.loads(stored))
 
 
-def _tool(row: asyncpg.Record) -> ToolExecution:
-    return ToolExecution(
-        run_id=row["run_id"],
-        attempt=row["attempt"],
-        tool_id=row["tool_id"],
-        position=row["position"],
-        name=row["name"],
-        title=row["title"],
-        input=json.loads(row["input"]),
-        status=ToolStatus(row["status"]),
-        output=None if row["output"] is None else json.loads(row["output"]),
-        truncated=row["truncated"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-    )
+_PART: Final = RowShape(MessagePart, kind=MessagePartKind)
+_MESSAGE: Final = RowShape(AgentMessage, role=MessageRole, state=MessageState, parts=_parts_from_json)
+_TOOL: Final = RowShape(ToolExecution, input=json.loads, status=ToolStatus, output=json.loads)

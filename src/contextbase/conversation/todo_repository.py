@@ -12,10 +12,13 @@ from contextbase.conversation.rewind_cut import RewindCut
 from contextbase.conversation.todos import TODO_EVENTS, TodoItem, TodoItemEvent, TodoRows
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 
 __all__ = ["TodoRepository"]
 
 _SQL: Final = load_queries("contextbase.conversation")
+_ITEM: Final = RowShape(TodoItem, status=TodoStatus)
+_EVENT: Final = RowShape(TodoItemEvent, change=TodoChange, status=TodoStatus)
 
 
 class TodoRepository:
@@ -82,26 +85,8 @@ class TodoRepository:
 
 
 def _item(row: asyncpg.Record) -> TodoItem:
-    return TodoItem(
-        run_id=row["run_id"],
-        todo_id=row["todo_id"],
-        content=row["content"],
-        status=TodoStatus(row["status"]),
-        order=row["item_order"],
-        first_seen=row["first_seen"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    return _ITEM(row, order=row["item_order"])
 
 
 def _event(row: asyncpg.Record) -> TodoItemEvent:
-    return TodoItemEvent(
-        run_id=row["run_id"],
-        todo_id=row["todo_id"],
-        position=row["position"],
-        change=TodoChange(row["change"]),
-        content=row["content"],
-        status=TodoStatus(row["status"]),
-        order=row["item_order"],
-        ts=row["ts"],
-    )
+    return _EVENT(row, order=row["item_order"])

@@ -11,6 +11,7 @@ from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.errors import InvalidInput
 from contextbase.files.model import FileAction, FileOperation, HistoryPage
 from contextbase.identity.model import Caller
@@ -24,6 +25,15 @@ from contextbase.workspaces.place_paths import PlacePaths
 __all__ = ["NewOperation", "OperationBatch", "OperationLog"]
 
 _SQL: Final = load_queries("contextbase.files")
+_OPERATION: Final = RowShape(
+    FileOperation,
+    action=FileAction,
+    path=TreePath.stored,
+    previous_path=TreePath.stored,
+    kind=Kind,
+    old_hash=ContentHash,
+    new_hash=ContentHash,
+)
 _MOST_EVENTS: Final = 1000
 _ABOVE_ALL: Final = 2**62
 _VERBS: Final = {
@@ -200,18 +210,10 @@ def _places_of(path: TreePath, renames: Sequence[tuple[int, str, str]]) -> list[
 
 
 def _operation(row: asyncpg.Record, *, tells_origins: bool) -> FileOperation:
-    return FileOperation(
+    return _OPERATION(
+        row,
         cursor=str(row["number"]),
-        at=row["at"],
-        action=FileAction(row["action"]),
-        path=None if row["path"] is None else TreePath.stored(row["path"]),
-        previous_path=None if row["previous_path"] is None else TreePath.stored(row["previous_path"]),
-        kind=Kind(row["kind"]),
-        old_hash=None if row["old_hash"] is None else ContentHash(row["old_hash"]),
-        new_hash=None if row["new_hash"] is None else ContentHash(row["new_hash"]),
-        size=row["size"],
-        operator_type=row["operator_type"],
         principal=f"{row['principal_kind']}:{row['principal_name']}",
-        message_id=row["message_id"],
         origin=row["origin"] if tells_origins else "",
+        seq=None,
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from contextbase.audit.model import Actor, WayIn
+from contextbase.db.rows import Row
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.identity.roles import Rights
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath
@@ -37,6 +38,16 @@ class Principal:
     kind: PrincipalKind
     name: str
     is_owner: bool = False
+
+    @classmethod
+    def of_row(cls, row: Row, prefix: str = "principal_") -> "Principal":
+        """From the columns of `principals`, each with the prefix before its name."""
+        return cls(
+            id=PrincipalId(row[f"{prefix}id"]),
+            kind=PrincipalKind(row[f"{prefix}kind"]),
+            name=row[f"{prefix}name"],
+            is_owner=row[f"{prefix}is_owner"],
+        )
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"

@@ -99,15 +99,7 @@ class PolicyRepository:
 
     async def principals(self, connection: Connection, name: PrincipalName) -> list[Principal]:
         rows = await connection.fetch(_SQL.principals_by_name, name.name, None if name.kind is None else str(name.kind))
-        return [
-            Principal(
-                id=PrincipalId(row["id"]),
-                kind=PrincipalKind(row["kind"]),
-                name=row["name"],
-                is_owner=row["is_owner"],
-            )
-            for row in rows
-        ]
+        return [Principal.of_row(row, prefix="") for row in rows]
 
     async def groups_of(self, connection: Connection, principal_id: PrincipalId) -> frozenset[UUID]:
         return frozenset(row["group_id"] for row in await connection.fetch(_SQL.groups_of_principal, principal_id))

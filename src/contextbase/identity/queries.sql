@@ -26,7 +26,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- name: tokens_by_secret
 -- The tokens that secrets belong to, with their principals; expired and revoked ones too, so that the answer can say so.
 SELECT t.secret_hash, t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
-       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner,
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner,
        u.principal_id IS NOT NULL AS is_person, p.made_by
 FROM tokens t JOIN principals p ON p.id = t.principal_id LEFT JOIN users u ON u.principal_id = p.id AND NOT p.is_owner
 WHERE t.secret_hash = ANY ($1::bytea[])
@@ -52,7 +52,7 @@ SELECT EXISTS (SELECT FROM users WHERE principal_id = $1 AND NOT is_service)
 -- Tokens by age, newest first, before $1: those limited to project $3, or (NULL) all; the owner's only if $4 says so;
 -- if $5 is given, its own and those of the projects $6 alone.
 SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
-       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM tokens t JOIN principals p ON p.id = t.principal_id
 WHERE ($1::uuid IS NULL OR t.id < $1) AND ($3::uuid IS NULL OR t.project_id = $3) AND ($4 OR NOT p.is_owner)
   AND ($5::uuid IS NULL OR t.principal_id = $5 OR t.project_id = ANY ($6::uuid[]))
@@ -61,7 +61,7 @@ LIMIT $2
 
 -- name: token_by_id
 SELECT t.id, t.name, t.actions, t.project_id, t.path_prefix, t.created_at, t.expires_at, t.revoked_at,
-       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner, p.made_by
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner, p.made_by
 FROM tokens t JOIN principals p ON p.id = t.principal_id
 WHERE t.id = $1
 

@@ -51,11 +51,7 @@ class IdentityRepository:
 
     async def find_principal(self, connection: Connection, kind: PrincipalKind, name: str) -> Principal | None:
         row = await connection.fetchrow(_SQL.principal_by_name, str(kind), name)
-        if row is None:
-            return None
-        return Principal(
-            id=PrincipalId(row["id"]), kind=PrincipalKind(row["kind"]), name=row["name"], is_owner=row["is_owner"]
-        )
+        return None if row is None else Principal.of_row(row, prefix="")
 
     async def insert_token(self, connection: Connection, token: Token, secret_hash: bytes) -> None:
         await connection.execute(
@@ -147,15 +143,9 @@ def _token_of(row: asyncpg.Record, accounts: Mapping[PrincipalId, PersonAccount]
 
 
 def _token(row: asyncpg.Record, account: PersonAccount | None = None) -> Token:
-    principal = Principal(
-        id=PrincipalId(row["principal_id"]),
-        kind=PrincipalKind(row["principal_kind"]),
-        name=row["principal_name"],
-        is_owner=row["is_owner"],
-    )
     return Token(
         id=TokenId(row["id"]),
-        principal=principal,
+        principal=Principal.of_row(row),
         name=row["name"],
         actions=frozenset(map(Action, row["actions"])),
         project_id=None if row["project_id"] is None else ProjectId(row["project_id"]),

@@ -30,7 +30,8 @@ DELETE FROM leases WHERE project_id = $1 AND token = ANY ($2::bigint[])
 
 -- name: held_leases
 -- Those that count now, with whose they are: for the gate.
-SELECT l.token, l.pattern, l.owner, p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+SELECT l.token, l.pattern, l.owner, p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name,
+       p.is_owner AS principal_is_owner
 FROM leases l JOIN principals p ON p.id = l.principal_id
 WHERE l.project_id = $1 AND l.expires_at > clock_timestamp()
 ORDER BY l.token

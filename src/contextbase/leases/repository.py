@@ -8,9 +8,10 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.errors import NotFound
 from contextbase.gate.leases import ActiveLease
-from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId, ProjectId
 from contextbase.leases.model import Lease, LeaseHolder
 from contextbase.leases.table import LeaseTable
@@ -18,6 +19,9 @@ from contextbase.leases.table import LeaseTable
 __all__ = ["LeaseRepository", "OpenedBook"]
 
 _SQL: Final = load_queries("contextbase.leases")
+_HOLDER: Final = RowShape(LeaseHolder)
+_LEASE: Final = RowShape(Lease)
+_ACTIVE: Final = RowShape(ActiveLease)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,28 +79,10 @@ class LeaseRepository:
     async def held(self, connection: Connection, project_id: ProjectId) -> tuple[ActiveLease, ...]:
         """The gate's `LeaseBoard`."""
         return tuple(
-            ActiveLease(
-                token=row["token"],
-                pattern=row["pattern"],
-                owner=row["owner"],
-                principal=Principal(
-                    id=PrincipalId(row["principal_id"]),
-                    kind=PrincipalKind(row["principal_kind"]),
-                    name=row["principal_name"],
-                    is_owner=row["is_owner"],
-                ),
-            )
+            _ACTIVE(row, principal=Principal.of_row(row))
             for row in await connection.fetch(_SQL.held_leases, project_id)
         )
 
 
 def _lease(row: asyncpg.Record) -> Lease:
-    return Lease(
-        pattern=row["pattern"],
-        owner=row["owner"],
-        token=row["token"],
-        holder=LeaseHolder(node=row["node"], boot=row["boot"], process_id=row["process_id"], started=row["started"]),
-        acquired_at=row["acquired_at"],
-        expires_at=row["expires_at"],
-        depth=row["depth"],
-    )
+    return _LEASE(row, holder=_HOLDER(row))

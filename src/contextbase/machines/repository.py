@@ -9,12 +9,14 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.machines.model import Capabilities, MachineRecord, MachineState
 
 __all__ = ["BeatAnswer", "MachineRepository"]
 
 _SQL: Final = load_queries("contextbase.machines")
+_MACHINE: Final = RowShape(MachineRecord)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,19 +82,8 @@ class MachineRepository:
 
 
 def _record(row: asyncpg.Record) -> MachineRecord:
-    return MachineRecord(
-        id=row["id"],
-        name=row["name"],
-        process=row["process"],
-        address=row["address"],
-        version=row["version"],
-        capabilities=Capabilities(workspace_backend=row["workspace_backend"], sandbox_driver=row["sandbox_driver"]),
-        state=_state(row),
-        is_draining=row["is_draining"],
-        workspaces=row["workspaces"],
-        started_at=row["started_at"],
-        seen_at=row["seen_at"],
-    )
+    capabilities = Capabilities(workspace_backend=row["workspace_backend"], sandbox_driver=row["sandbox_driver"])
+    return _MACHINE(row, capabilities=capabilities, state=_state(row))
 
 
 def _state(row: asyncpg.Record) -> MachineState:

@@ -11,6 +11,7 @@ import asyncpg
 from contextbase.agent_vocabulary import UsageGroup
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.ids import PrincipalId, ProjectId
 from contextbase.models.model import (
     AllowedModel,
@@ -30,6 +31,7 @@ from contextbase.models.model import (
 __all__ = ["ModelRepository", "SpendingKey"]
 
 _SQL: Final = load_queries("contextbase.models")
+_UPSTREAM: Final = RowShape(ModelUpstream, protocol=ModelProtocol, scope=UpstreamScope)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,18 +188,7 @@ def _usage(row: asyncpg.Record) -> RunUsage:
 
 
 def _upstream(row: asyncpg.Record, subject: str = "") -> ModelUpstream:
-    return ModelUpstream(
-        id=row["id"],
-        name=row["name"],
-        protocol=ModelProtocol(row["protocol"]),
-        base_url=row["base_url"],
-        scope=UpstreamScope(row["scope"]),
-        project_id=row["project_id"],
-        principal_id=row["principal_id"],
-        may_be_private=row["may_be_private"],
-        sealed_key=row["sealed_key"],
-        subject=subject,
-    )
+    return _UPSTREAM(row, subject=subject)
 
 
 def _model(row: asyncpg.Record) -> AllowedModel:

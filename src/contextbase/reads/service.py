@@ -14,6 +14,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.errors import ContentPurged, CursorOutdated, InvalidInput, NotFound
 from contextbase.gate.content_cache import ContentCache
 from contextbase.gate.messages import readable_messages
@@ -41,6 +42,7 @@ __all__ = ["Reads", "nothing_at"]
 
 MOST_INLINE_BYTES: Final = 8 * 1024 * 1024
 _SQL: Final = load_queries("contextbase.gate")
+_SIDE: Final = RowShape(SideVersionEntry, path=TreePath.stored, kind=Kind, content_hash=ContentHash)
 _PAGE: Final = 1000
 _ABOVE_EVERY_NUMBER: Final = 2**31 - 1
 
@@ -362,20 +364,7 @@ def _entry(row: asyncpg.Record) -> SnapshotEntry:
 
 
 def _side(row: asyncpg.Record) -> SideVersionEntry:
-    return SideVersionEntry(
-        id=row["id"],
-        seq=Seq(row["seq"]),
-        node_id=NodeId(row["node_id"]),
-        path=TreePath.stored(row["path"]),
-        reason=row["reason"],
-        kind=Kind(row["kind"]),
-        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
-        size=row["size"],
-        base_number=row["base_number"],
-        review_id=row["review_id"],
-        review_state=row["review_state"],
-        author=CommitAuthor.of_row(row),
-    )
+    return _SIDE(row, author=CommitAuthor.of_row(row))
 
 
 def _stored(version: Version) -> StoredContent:

@@ -4,8 +4,8 @@ SELECT r.id, r.seq, r.node_id, r.path, r.base_path, r.base_seq, r.state, r.reaso
        r.side_version_id, r.conflicts, r.checked_seq, r.created_at, r.suggestion, r.claimed_at, r.closed_at,
        r.closed_seq, s.kind, s.content_hash, s.size, s.executable, s.mime,
        a.id AS author_id, a.kind AS author_kind, a.name AS author_name, a.is_owner AS author_is_owner,
-       c.id AS claimer_id, c.kind AS claimer_kind, c.name AS claimer_name,
-       z.id AS closer_id, z.kind AS closer_kind, z.name AS closer_name,
+       c.id AS claimer_id, c.kind AS claimer_kind, c.name AS claimer_name, c.is_owner AS claimer_is_owner,
+       z.id AS closer_id, z.kind AS closer_kind, z.name AS closer_name, z.is_owner AS closer_is_owner,
        node.path AS node_now, base_node.path AS base_node_now, base_node.node_id AS base_node_id,
        (SELECT count(*) FROM review_comments m WHERE m.project_id = r.project_id AND m.review_id = r.id) AS comments
 FROM review_items r
@@ -44,7 +44,7 @@ SELECT EXISTS (SELECT FROM versions WHERE project_id = $1 AND node_id = ANY ($2:
 SELECT message FROM commits WHERE project_id = $1 AND seq = $2
 
 -- name: comments
-SELECT m.number, m.text, m.created_at, p.id, p.kind, p.name
+SELECT m.number, m.text, m.created_at, p.id, p.kind, p.name, p.is_owner
 FROM review_comments m JOIN principals p ON p.id = m.author_id
 WHERE m.project_id = $1 AND m.review_id = $2
 ORDER BY m.number

@@ -11,9 +11,10 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.gate.answers import conflict_from_dict, conflict_to_dict
 from contextbase.gate.model import ReviewState
-from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.identity.model import Principal
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.merge import MergeConflict
 from contextbase.review.model import Claim, Closed, Comment, ItemFilter, ReviewItem, Suggestion
@@ -67,7 +68,7 @@ class ReviewRepository:
 
     async def comments(self, connection: Connection, project_id: ProjectId, review_id: UUID) -> list[Comment]:
         return [
-            Comment(number=row["number"], author=_principal(row, ""), text=row["text"], at=row["created_at"])
+            Comment(number=row["number"], author=Principal.of_row(row, ""), text=row["text"], at=row["created_at"])
             for row in await connection.fetch(_SQL.comments, project_id, review_id)
         ]
 
@@ -127,42 +128,16 @@ class ReviewRepository:
 def _item(row: asyncpg.Record) -> ReviewItem:
     claimed, closed = row["claimed_at"], row["closed_at"]
     now = [TreePath.stored(row[name]) for name in ("node_now", "base_node_now") if row[name] is not None]
-    return ReviewItem(
-        id=row["id"],
-        seq=Seq(row["seq"]),
-        node_id=NodeId(row["node_id"]),
-        path=TreePath.stored(row["path"]),
-        base_path=TreePath.stored(row["base_path"]),
-        base_seq=Seq(row["base_seq"]),
-        author=_principal(row, "author_", is_owner=row["author_is_owner"]),
-        state=ReviewState(row["state"]),
-        reason=row["reason"],
-        base_number=row["base_number"],
-        ours_number=row["ours_number"],
+    return _ITEM(
+        row,
+        author=Principal.of_row(row, "author_"),
         side_id=row["side_version_id"],
-        kind=Kind(row["kind"]),
-        content_hash=None if row["content_hash"] is None else ContentHash(row["content_hash"]),
-        size=row["size"],
-        executable=row["executable"],
-        mime=row["mime"],
-        conflicts=tuple(map(conflict_from_dict, json.loads(row["conflicts"]))),
-        checked_seq=Seq(row["checked_seq"]),
-        created_at=row["created_at"],
-        comments=row["comments"],
-        claim=None if claimed is None else Claim(by=_principal(row, "claimer_"), at=claimed),
-        closed=None if closed is None else Closed(by=_principal(row, "closer_"), at=closed, seq=row["closed_seq"]),
-        suggestion=None if row["suggestion"] is None else _suggestion_from_json(row["suggestion"]),
+        claim=None if claimed is None else Claim(by=Principal.of_row(row, "claimer_"), at=claimed),
+        closed=(
+            None if closed is None else Closed(by=Principal.of_row(row, "closer_"), at=closed, seq=row["closed_seq"])
+        ),
         nodes=tuple(NodeId(row[name]) for name in ("node_id", "base_node_id") if row[name] is not None),
         nodes_now=tuple(now),
-    )
-
-
-def _principal(row: asyncpg.Record, prefix: str, *, is_owner: bool = False) -> Principal:
-    return Principal(
-        id=PrincipalId(row[f"{prefix}id"]),
-        kind=PrincipalKind(row[f"{prefix}kind"]),
-        name=row[f"{prefix}name"],
-        is_owner=is_owner,
     )
 
 
@@ -189,3 +164,15 @@ def _suggestion_from_json(stored: str) -> Suggestion:
         texts=None if texts is None else tuple(map(base64.b64decode, texts)),
         problem=fields["problem"],
     )
+
+
+_ITEM: Final = RowShape(
+    ReviewItem,
+    path=TreePath.stored,
+    base_path=TreePath.stored,
+    state=ReviewState,
+    kind=Kind,
+    content_hash=ContentHash,
+    conflicts=lambda stored: tuple(map(conflict_from_dict, json.loads(stored))),
+    suggestion=_suggestion_from_json,
+)

@@ -12,6 +12,7 @@ import asyncpg
 
 from contextbase.db.database import Connection, Database
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.sessions.agent_runs import AgentRuns, RunStep
 from contextbase.sessions.model import (
     AgentRun,
@@ -30,6 +31,7 @@ from contextbase.sessions.states import RunState
 __all__ = ["QueueLimits", "RunQueue"]
 
 _SQL: Final = load_queries("contextbase.sessions")
+_PLACE: Final = RowShape(QueuePlace, state=QueueState)
 _BATCH: Final = 100
 _LONGEST_DELAY: Final = timedelta(minutes=5)
 _NO_DELAY: Final = timedelta()
@@ -182,7 +184,7 @@ class RunQueue:
     async def place(self, connection: Connection, run_id: RunId) -> QueuePlace | None:
         """None for a run that has ended."""
         row = await connection.fetchrow(_SQL.queue_place, run_id)
-        return None if row is None else _place(row)
+        return None if row is None else _PLACE(row)
 
     async def claimant(self, connection: Connection, run_id: RunId) -> str | None:
         """The machine that works on a run, if any; nobody else claims it until the transaction ends."""
@@ -237,17 +239,3 @@ class RunQueue:
         if run.is_canceled:
             after, facts = RunState.CANCELED, RunFacts(reason="canceled", message=facts.message)
         return await self.runs.apply(step, run, after, facts)
-
-
-def _place(row: asyncpg.Record) -> QueuePlace:
-    return QueuePlace(
-        state=QueueState(row["state"]),
-        ahead=row["ahead"],
-        priority=row["priority"],
-        parked_reason=row["parked_reason"],
-        attempts=row["attempts"],
-        last_error=row["last_error"],
-        queued_at=row["queued_at"],
-        claimed_by=row["claimed_by"],
-        lease_until=row["lease_until"],
-    )

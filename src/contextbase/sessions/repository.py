@@ -10,6 +10,7 @@ import asyncpg
 from contextbase.agent_vocabulary import ExecutionProfile
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.errors import LeaseLost, NotFound
 from contextbase.identity.model import Action, Principal, PrincipalKind
 from contextbase.ids import PrincipalId, ProjectId, TreePath
@@ -34,6 +35,20 @@ from contextbase.wire.agent_config import WorkspaceKind
 __all__ = ["SessionRepository", "run_of_row"]
 
 _SQL: Final = load_queries("contextbase.sessions")
+_SESSION: Final = RowShape(
+    AgentSession,
+    folder=TreePath.stored,
+    options=json.loads,
+    land=Land,
+    profile=ExecutionProfile,
+    state=SessionState,
+    sdk_session_ids=json.loads,
+    workspace_kind=WorkspaceKind,
+)
+_RUN: Final = RowShape(
+    AgentRun, options=json.loads, state=RunState, phases=json.loads, landed=json.loads, mode=SendMode
+)
+_WORKER: Final = RowShape(SessionWorker, state=WorkerState, desired_state=WorkerState, last_sync_status=SyncStatus)
 _NO_FACTS: Final = RunFacts()
 _LONGEST_MESSAGE: Final = 2000
 
@@ -315,84 +330,17 @@ def _json(value: object) -> str | None:
 
 
 def session_of_row(row: asyncpg.Record) -> AgentSession:
-    owner = Principal(
-        id=PrincipalId(row["owner_id"]),
-        kind=PrincipalKind(row["owner_kind"]),
-        name=row["owner_name"],
-        is_owner=row["owner_is_owner"],
-    )
-    return AgentSession(
-        id=SessionId(row["id"]),
-        owner=owner,
+    return _SESSION(
+        row,
+        owner=Principal.of_row(row, "owner_"),
         agent=Principal(id=PrincipalId(row["agent_id"]), kind=PrincipalKind.AGENT, name=row["agent_name"]),
-        project_id=ProjectId(row["project_id"]),
-        folder=None if row["folder"] is None else TreePath.stored(row["folder"]),
         actions=frozenset(map(Action, row["actions"])),
-        provider=row["provider"],
-        model=row["model"],
-        options=json.loads(row["options"]),
-        land=Land(row["land"]),
-        profile=ExecutionProfile(row["profile"]),
-        title=row["title"],
-        pinned=row["pinned"],
-        state=SessionState(row["state"]),
-        sdk_session_ids=json.loads(row["sdk_session_ids"]),
-        last_run=row["last_run"],
-        chat_id=row["chat_id"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        last_active_at=row["last_active_at"],
-        forked_from=row["forked_from"],
-        app=row["app"],
-        workspace_kind=WorkspaceKind(row["workspace_kind"]),
     )
 
 
 def run_of_row(row: asyncpg.Record) -> AgentRun:
-    return AgentRun(
-        id=RunId(row["id"]),
-        session_id=SessionId(row["session_id"]),
-        number=row["number"],
-        prompt=row["prompt"],
-        provider=row["provider"],
-        model=row["model"],
-        profile=row["profile"],
-        options=json.loads(row["options"]),
-        state=RunState(row["state"]),
-        state_at=row["state_at"],
-        attempt=row["attempt"],
-        machine=row["machine"],
-        reason=row["reason"],
-        message=row["message"],
-        runtime_version=row["runtime_version"],
-        image=row["image"],
-        cli_version=row["cli_version"],
-        phases=json.loads(row["phases"]),
-        landed=None if row["landed"] is None else json.loads(row["landed"]),
-        cancel_requested_at=row["cancel_requested_at"],
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        rewound_at=row["rewound_at"],
-        mode=SendMode(row["mode"]),
-    )
+    return _RUN(row)
 
 
 def worker_of_row(row: asyncpg.Record) -> SessionWorker:
-    return SessionWorker(
-        session_id=SessionId(row["session_id"]),
-        machine=row["machine"],
-        container_id=row["container_id"],
-        workspace_s3_prefix=row["workspace_s3_prefix"],
-        state=WorkerState(row["state"]),
-        desired_state=WorkerState(row["desired_state"]),
-        executor_version=row["executor_version"],
-        last_active_at=row["last_active_at"],
-        stopped_at=row["stopped_at"],
-        last_sync_at=row["last_sync_at"],
-        last_sync_status=SyncStatus(row["last_sync_status"]),
-        last_sync_error=row["last_sync_error"],
-        sync_requested_at=row["sync_requested_at"],
-        lost_at=row["lost_at"],
-        alert=row["alert"],
-    )
+    return _WORKER(row)

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
 import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.ids import ContentHash, ProjectId, Seq, new_uuid
+from contextbase.db.rows import RowShape
+from contextbase.ids import ContentHash, Seq, new_uuid
 from contextbase.sessions.model import RunId, SessionId
 from contextbase.sessions.snapshot_model import SessionFile, SessionSnapshot, SnapshotId, SnapshotReason, StoredPiece
 from contextbase.storage.model import Kind
@@ -17,6 +17,7 @@ from contextbase.storage.model import Kind
 __all__ = ["SnapshotRepository"]
 
 _SQL: Final = load_queries("contextbase.sessions")
+_SNAPSHOT: Final = RowShape(SessionSnapshot, reason=SnapshotReason, sdk_session_ids=json.loads)
 
 
 class SnapshotRepository:
@@ -100,18 +101,4 @@ class SnapshotRepository:
 
 
 def _snapshot(row: asyncpg.Record) -> SessionSnapshot:
-    run_id: UUID | None = row["run_id"]
-    return SessionSnapshot(
-        id=SnapshotId(row["id"]),
-        session_id=SessionId(row["session_id"]),
-        run_id=None if run_id is None else RunId(run_id),
-        message_id=row["message_id"],
-        project_id=ProjectId(row["project_id"]),
-        epoch=row["epoch"],
-        base=Seq(row["base_seq"]),
-        reason=SnapshotReason(row["reason"]),
-        files=row["files"],
-        bytes=row["bytes"],
-        sdk_session_ids=json.loads(row["sdk_session_ids"]),
-        created_at=row["created_at"],
-    )
+    return _SNAPSHOT(row, base=Seq(row["base_seq"]))

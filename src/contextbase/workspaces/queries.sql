@@ -195,13 +195,13 @@ WITH ground AS (
 SELECT created_at FROM made
 
 -- name: open_workspace
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM workspaces w JOIN principals p ON p.id = w.principal_id
 WHERE w.project_id = $1 AND w.principal_id = $2 AND w.state = 'open'
 
 -- name: last_workspace
 -- The agent's newest, whether it is open or ended.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM workspaces w JOIN principals p ON p.id = w.principal_id
 WHERE w.project_id = $1 AND w.principal_id = $2
 ORDER BY w.created_at DESC, w.id DESC
@@ -209,7 +209,7 @@ LIMIT 1
 
 -- name: workspace_by_id
 -- Open or ended; nothing if its project was deleted.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM workspaces w
 JOIN principals p ON p.id = w.principal_id
 JOIN projects ON projects.id = w.project_id AND projects.deleted_at IS NULL
@@ -217,7 +217,7 @@ WHERE w.id = $1
 
 -- name: workspace_page
 -- Newest first, before an id; of one project, one agent, one state, within one folder, or (NULL) of any.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM workspaces w JOIN principals p ON p.id = w.principal_id
 WHERE ($1::uuid IS NULL OR w.project_id = $1) AND ($2::uuid IS NULL OR w.principal_id = $2)
   AND ($3::text IS NULL OR w.state = $3) AND ($4::uuid IS NULL OR w.id < $4)
@@ -236,7 +236,7 @@ LIMIT 100
 
 -- name: workspaces_with_folder
 -- Those of a node whose folders are not known to be gone.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner
+SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM workspaces w JOIN principals p ON p.id = w.principal_id
 WHERE w.node = $1 AND w.removed_at IS NULL
 ORDER BY w.id

@@ -12,8 +12,9 @@ import asyncpg
 from contextbase.audit.chain import AuditExtension
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.errors import InvalidInput, NotFound
-from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.identity.model import Principal
 from contextbase.ids import ContentHash, NodeId, PrincipalId, ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind, Sharing
 from contextbase.vocabulary import WorkspaceState
@@ -350,33 +351,23 @@ def _columns(held: Mapping[TreePath, CommittedPath]) -> tuple[list[object], ...]
     )
 
 
+_RECORD: Final = RowShape(
+    WorkspaceRecord,
+    path=Path,
+    folder=TreePath.stored,
+    state=WorkspaceState,
+    pending=Checkpoint.from_json,
+    refresh=RefreshJournal.from_json,
+)
+
+
 def _record(row: asyncpg.Record | None) -> WorkspaceRecord | None:
     if row is None:
         return None
-    return WorkspaceRecord(
+    return _RECORD(
+        row,
         id=WorkspaceId(int=row["id"].int),
-        project_id=ProjectId(row["project_id"]),
-        principal=Principal(
-            id=PrincipalId(row["principal_id"]),
-            kind=PrincipalKind(row["principal_kind"]),
-            name=row["principal_name"],
-            is_owner=row["is_owner"],
-        ),
-        node=row["node"],
-        provider=row["provider"],
-        path=Path(row["path"]),
-        epoch=row["epoch"],
+        principal=Principal.of_row(row),
         base=Seq(row["base_seq"]),
-        policy_version=row["policy_version"],
-        scope=row["scope"],
-        folder=None if row["folder"] is None else TreePath.stored(row["folder"]),
-        has_metadata=row["has_metadata"],
-        state=WorkspaceState(row["state"]),
-        checkpoint=row["checkpoint"],
-        pending=None if row["pending"] is None else Checkpoint.from_json(row["pending"]),
         refreshed=None if row["refreshed_seq"] is None else Seq(row["refreshed_seq"]),
-        refresh=None if row["refresh"] is None else RefreshJournal.from_json(row["refresh"]),
-        created_at=row["created_at"],
-        seen_at=row["seen_at"],
-        ended_at=row["ended_at"],
     )

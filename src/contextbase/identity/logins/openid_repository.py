@@ -11,7 +11,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import Conflict
 from contextbase.identity.logins.id_tokens import IdTokenClaims
 from contextbase.identity.logins.model import LinkedIdentity
-from contextbase.identity.model import Principal, PrincipalKind
+from contextbase.identity.model import Principal
 from contextbase.ids import PrincipalId
 
 __all__ = ["OpenIdAttempt", "OpenIdRepository"]
@@ -60,11 +60,11 @@ class OpenIdRepository:
     async def person(self, connection: Connection, claims: IdTokenClaims) -> tuple[Principal, bool] | None:
         """(who it is, whether they may not log in)."""
         row = await connection.fetchrow(_SQL.person_by_identity, claims.issuer, claims.subject)
-        return None if row is None else (_principal(row), row["is_barred"])
+        return None if row is None else (Principal.of_row(row), row["is_barred"])
 
     async def person_to_link(self, connection: Connection, issuer: str, email: str) -> Principal | None:
         row = await connection.fetchrow(_SQL.person_to_link, issuer, email)
-        return None if row is None else _principal(row)
+        return None if row is None else Principal.of_row(row)
 
     async def link(self, connection: Connection, claims: IdTokenClaims, person: PrincipalId, at: datetime) -> None:
         """Raises `Conflict` when the same person logs in for the first time elsewhere at this very moment."""
@@ -85,12 +85,3 @@ class OpenIdRepository:
 
     async def email_is_taken(self, connection: Connection, email: str) -> bool:
         return bool(await connection.fetchval(_SQL.email_is_taken, email))
-
-
-def _principal(row: asyncpg.Record) -> Principal:
-    return Principal(
-        id=PrincipalId(row["principal_id"]),
-        kind=PrincipalKind(row["kind"]),
-        name=row["name"],
-        is_owner=row["is_owner"],
-    )

@@ -1,6 +1,7 @@
 -- name: person_to_log_in
 -- By login name, whatever its case; the owner too. Without a password the hash is NULL.
-SELECT u.principal_id, p.kind, p.name, p.is_owner, w.hash, u.is_service OR u.disabled_at IS NOT NULL AS is_barred
+SELECT u.principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner,
+       w.hash, u.is_service OR u.disabled_at IS NOT NULL AS is_barred
 FROM users u JOIN principals p ON p.id = u.principal_id LEFT JOIN passwords w ON w.principal_id = u.principal_id
 WHERE lower(u.login_name) = lower($1)
 
@@ -46,13 +47,13 @@ VALUES ($1, $2, $3, $4, $5, $5, $6)
 
 -- name: login_by_secret
 SELECT l.id, l.token_id, l.rotated_at, l.expires_at, l.ended_at IS NOT NULL AS is_ended, l.secret_hash <> $1 AS is_previous,
-       p.id AS principal_id, p.kind, p.name, p.is_owner
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM browser_logins l JOIN principals p ON p.id = l.principal_id
 WHERE l.secret_hash = $1 OR l.previous_hash = $1
 
 -- name: login_by_id
 SELECT l.id, l.token_id, l.rotated_at, l.expires_at, l.ended_at IS NOT NULL AS is_ended, false AS is_previous,
-       p.id AS principal_id, p.kind, p.name, p.is_owner
+       p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM browser_logins l JOIN principals p ON p.id = l.principal_id
 WHERE l.id = $1
 
@@ -84,7 +85,7 @@ UPDATE password_links l SET used_at = $2
 FROM users u JOIN principals p ON p.id = u.principal_id
 WHERE l.secret_hash = $1 AND l.used_at IS NULL AND l.expires_at > $2 AND u.principal_id = l.principal_id
   AND u.disabled_at IS NULL AND NOT u.is_service
-RETURNING p.id AS principal_id, p.kind, p.name, p.is_owner
+RETURNING p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 
 -- name: insert_openid_attempt
 -- Nothing comes back when too many ($8) are under way: anybody may begin one.
@@ -101,13 +102,14 @@ RETURNING nonce, verifier, redirect_uri, return_to
 DELETE FROM openid_attempts WHERE expires_at < $1
 
 -- name: person_by_identity
-SELECT p.id AS principal_id, p.kind, p.name, p.is_owner, u.is_service OR u.disabled_at IS NOT NULL AS is_barred
+SELECT p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner,
+       u.is_service OR u.disabled_at IS NOT NULL AS is_barred
 FROM openid_identities i JOIN users u ON u.principal_id = i.principal_id JOIN principals p ON p.id = u.principal_id
 WHERE i.issuer = $1 AND i.subject = $2
 
 -- name: person_to_link
 -- By an e-mail address that the provider has verified. Not the owner, and nobody who is linked at that provider already.
-SELECT p.id AS principal_id, p.kind, p.name, p.is_owner
+SELECT p.id AS principal_id, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM users u JOIN principals p ON p.id = u.principal_id
 WHERE lower(u.email) = lower($2) AND NOT u.is_service AND u.disabled_at IS NULL AND NOT p.is_owner
   AND NOT EXISTS (SELECT FROM openid_identities i WHERE i.issuer = $1 AND i.principal_id = u.principal_id)

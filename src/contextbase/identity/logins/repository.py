@@ -8,20 +8,22 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.identity.logins.model import BrowserLogin
-from contextbase.identity.model import Principal, PrincipalKind
-from contextbase.ids import PrincipalId, TokenId
+from contextbase.identity.model import Principal
+from contextbase.ids import PrincipalId
 
 __all__ = ["LoginRepository"]
 
 _SQL: Final = load_queries("contextbase.identity.logins")
+_LOGIN: Final = RowShape(BrowserLogin)
 
 
 class LoginRepository:
     async def person(self, connection: Connection, login_name: str) -> tuple[Principal, str | None, bool] | None:
         """(principal, hash of the password, whether they may not log in)."""
         row = await connection.fetchrow(_SQL.person_to_log_in, login_name)
-        return None if row is None else (_principal(row), row["hash"], row["is_barred"])
+        return None if row is None else (Principal.of_row(row), row["hash"], row["is_barred"])
 
     async def password(self, connection: Connection, person: PrincipalId) -> str | None:
         found: str | None = await connection.fetchval(_SQL.password_of, person)
@@ -102,25 +104,8 @@ class LoginRepository:
     async def use_link(self, connection: Connection, secret_hash: bytes, at: datetime) -> Principal | None:
         """Whose it is; from now on it is no good."""
         row = await connection.fetchrow(_SQL.use_link, secret_hash, at)
-        return None if row is None else _principal(row)
-
-
-def _principal(row: asyncpg.Record) -> Principal:
-    return Principal(
-        id=PrincipalId(row["principal_id"]),
-        kind=PrincipalKind(row["kind"]),
-        name=row["name"],
-        is_owner=row["is_owner"],
-    )
+        return None if row is None else Principal.of_row(row)
 
 
 def _login(row: asyncpg.Record) -> BrowserLogin:
-    return BrowserLogin(
-        id=row["id"],
-        principal=_principal(row),
-        token_id=None if row["token_id"] is None else TokenId(row["token_id"]),
-        rotated_at=row["rotated_at"],
-        expires_at=row["expires_at"],
-        is_ended=row["is_ended"],
-        is_previous=row["is_previous"],
-    )
+    return _LOGIN(row, principal=Principal.of_row(row))

@@ -8,6 +8,7 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
+from contextbase.db.rows import RowShape
 from contextbase.errors import Conflict, InvalidInput
 from contextbase.identity.people.model import Department, HeldRole, Person, PersonRequest
 from contextbase.identity.roles import RoleBinding, RoleScope
@@ -17,6 +18,7 @@ from contextbase.role_vocabulary import Role, RoleScopeKind
 __all__ = ["PeopleRepository"]
 
 _SQL: Final = load_queries("contextbase.identity.people")
+_PERSON: Final = RowShape(Person)
 
 
 class PeopleRepository:
@@ -110,18 +112,7 @@ class PeopleRepository:
 
 
 def _person(row: asyncpg.Record) -> Person:
-    return Person(
-        id=PrincipalId(row["principal_id"]),
-        slug=row["slug"],
-        login_name=row["login_name"],
-        display_name=row["display_name"],
-        email=row["email"],
-        department=row["department"],
-        is_service=row["is_service"],
-        is_disabled=row["is_disabled"],
-        is_owner=row["is_owner"],
-        created_at=row["created_at"],
-    )
+    return _PERSON(row, id=PrincipalId(row["principal_id"]))
 
 
 def _held(row: asyncpg.Record) -> HeldRole:
