@@ -4,14 +4,14 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, Self
 
 from contextbase.agents.model import AgentQuestion, AgentTurn
 from contextbase.agents.ports import EventSink
 from contextbase.agents.shortening import shortened
 
-__all__ = ["Permissions", "answered"]
+__all__ = ["LaterAnswers", "Permissions", "answered"]
 
 _ASKING_PROFILE: Final = "ask"
 _DECISIONS: Final = (
@@ -64,6 +64,29 @@ class Permissions:
         is_allowed = answer.get("decision") in ("allow_once", "allow_session")
         reason = str(answer.get("reason") or "")
         return is_allowed, f"A person said no: {reason}" if reason else "A person said no."
+
+
+class LaterAnswers:
+    """Answers to an agent that people may take minutes for, while what it says meanwhile is still read. What is not
+    answered at the end of the block is given up."""
+
+    def __init__(self) -> None:
+        self._answering: set[asyncio.Task[None]] = set()
+        self.are_owed = False  # after the block: it waits for something that nobody tells it any more
+
+    def begin(self, answer: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(answer)
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.are_owed = bool(self._answering)
+        for task in self._answering:
+            task.cancel()
+        await asyncio.gather(*self._answering, return_exceptions=True)
 
 
 async def answered(

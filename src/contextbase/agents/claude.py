@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.asking import LaterAnswers, Permissions, answered
 from contextbase.agents.attachments import encoded_attachment, is_image, is_shown
 from contextbase.agents.carried_mcp import CarriedMcp
 from contextbase.agents.claude_events import ClaudeTranslator
@@ -16,7 +16,6 @@ from contextbase.agents.instructions import place_instructions
 from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.mcp_servers import OWN_SERVER
 from contextbase.agents.model import (
-    AgentPackage,
     AgentPaths,
     AgentPlace,
     AgentTurn,
@@ -26,9 +25,10 @@ from contextbase.agents.model import (
     TurnOutcome,
 )
 from contextbase.agents.options import AgentOption, OptionKind
+from contextbase.agents.package import AgentPackage, found_program, installed_version
 from contextbase.agents.ports import EventSink
-from contextbase.agents.program import AgentProgram, found_program, program_version
-from contextbase.agents.turns import missing, program_died, steered, worked
+from contextbase.agents.program import AgentProgram
+from contextbase.agents.turns import missing, steered, turn_end, worked
 
 __all__ = ["ClaudeAdapter"]
 
@@ -51,6 +51,7 @@ class ClaudeAdapter:
         folder="claude",
         how_to_install="pip install 'contextbase[claude]' in the server's Python, or put it into FOLDER/claude",
         python="claude_agent_sdk",
+        inside=_INSIDE,
     )
     options = (
         AgentOption(
@@ -74,11 +75,10 @@ class ClaudeAdapter:
     )
 
     def version(self, place: AgentPlace) -> str | None:
-        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
-        return None if program is None else program_version(program, self._environment(place))
+        return installed_version(self.package, place.program_folders, self._environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
-        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
+        program = found_program(self.package, place.program_folders)
         if program is None:
             return missing("Claude Code", turn)
         servers, memory = place.home / ".claude-mcp.json", place.agent_data / self.paths.folder
@@ -96,7 +96,7 @@ class ClaudeAdapter:
         async with place.programs.program(start, conversation=turn.resume, seconds=turn.keep_seconds) as loan:
             conversation = _Conversation(turn, place, loan.program, sink, canceled)
             end = await conversation.finished()
-            if end.outcome is TurnOutcome.COMPLETED and conversation.last_message and not conversation.owes_answers:
+            if end.outcome is TurnOutcome.COMPLETED and conversation.last_message and not conversation.answers.are_owed:
                 loan.keep(end.sdk_session_id, last_line=(conversation.last_message,))
             return end
 
@@ -203,9 +203,8 @@ class _Conversation:
         self._sink = sink
         self._canceled = canceled
         self._translator = ClaudeTranslator(turn.key)
-        self._asking: set[asyncio.Task[None]] = set()
         self.last_message: str | None = None  # of the agent, by its name in the transcript
-        self.owes_answers = False  # it waits for something that nobody tells it any more
+        self.answers = LaterAnswers()
         self._has_told_start = False
         self._steered: set[str] = set()  # messages that it has not read yet
         self._own_tools = CarriedMcp(f"{place.mcp_url}/mcp")
@@ -216,20 +215,15 @@ class _Conversation:
             await self._request("initialize", {"hooks": None})
         message = {"role": "user", "content": await asyncio.to_thread(_content, self._turn, self._place.workspace)}
         await self._process.say({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
-        try:
+        async with self.answers:
             async with steered(self._sink, self._steer):
                 await worked(self._read(), self._canceled, lambda: self._request("interrupt", {}))
             return await self._end()
-        finally:
-            self.owes_answers = bool(self._asking)
-            for task in self._asking:
-                task.cancel()
-            await asyncio.gather(*self._asking, return_exceptions=True)
 
     async def _read(self) -> None:
         async for line in self._process.lines():
             if line.get("type") == "control_request":
-                self._answer_later(line)
+                self.answers.begin(self._answer(str(line.get("request_id")), line.get("request") or {}))
                 continue
             if line.get("isReplay"):
                 await self._replayed(str(line.get("uuid")))
@@ -267,24 +261,18 @@ class _Conversation:
             await self._sink.emit("message.steered", {"steer_id": message_id})
 
     async def _end(self) -> TurnEnd:
-        for kind, data in self._translator.closing():
-            await self._sink.emit(kind, data)
-        session_id = self._translator.session_id or self._turn.resume
-        if self._canceled.is_set():
-            return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=session_id)
-        if self._translator.end is not None:
-            return self._translator.end
-        return await program_died("Claude Code", self._process, session_id)
+        return await turn_end(
+            "Claude Code",
+            self._translator,
+            self._process,
+            self._sink,
+            canceled=self._canceled,
+            session_id=self._translator.session_id or self._turn.resume,
+        )
 
     async def _request(self, subtype: str, values: Mapping[str, Any]) -> None:
         request = {"subtype": subtype, **values}
         await self._process.say({"type": "control_request", "request_id": f"ours-{subtype}", "request": request})
-
-    def _answer_later(self, line: Mapping[str, Any]) -> None:
-        """A person may take minutes; what the agent says meanwhile is still read."""
-        task = asyncio.create_task(self._answer(str(line.get("request_id")), line.get("request") or {}))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
 
     async def _answer(self, request_id: str, request: Mapping[str, Any]) -> None:
         if request.get("subtype") == "mcp_message":

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.asking import LaterAnswers, Permissions, answered
 from contextbase.agents.attachments import is_image, is_shown
 from contextbase.agents.codex_configuration import GATEWAY_KEY, codex_configuration, write_configuration
 from contextbase.agents.codex_events import CodexTranslator
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.model import (
-    AgentPackage,
     AgentPaths,
     AgentPlace,
     AgentTurn,
@@ -25,15 +24,18 @@ from contextbase.agents.model import (
     TurnOutcome,
 )
 from contextbase.agents.options import AgentOption, OptionKind
+from contextbase.agents.package import AgentPackage, found_program, installed_version
 from contextbase.agents.ports import EventSink
-from contextbase.agents.program import AgentProgram, found_program, program_version
+from contextbase.agents.program import AgentProgram
 from contextbase.agents.turns import (
+    ConversationForgotten,
+    ProgramRefused,
     failed,
     missing,
-    program_died,
     read_beside,
     resume_failed,
     steered,
+    turn_end,
     worked,
 )
 
@@ -65,6 +67,7 @@ class CodexAdapter:
         folder="codex",
         how_to_install="npm install --prefix FOLDER/codex @openai/codex",
         npm="@openai/codex",
+        inside=_INSIDE,
     )
     options = (
         AgentOption(
@@ -101,11 +104,10 @@ class CodexAdapter:
     )
 
     def version(self, place: AgentPlace) -> str | None:
-        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
-        return None if program is None else program_version(program, self._environment(place))
+        return installed_version(self.package, place.program_folders, self._environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
-        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
+        program = found_program(self.package, place.program_folders)
         if program is None:
             return missing("Codex", turn)
         memory = place.agent_data / self.paths.folder
@@ -124,7 +126,7 @@ class CodexAdapter:
         async with place.programs.program(start, conversation=turn.resume, seconds=turn.keep_seconds) as loan:
             conversation = _Conversation(turn, place, loan.program, sink, canceled)
             end = await conversation.finished()
-            if end.outcome is TurnOutcome.COMPLETED and not conversation.owes_answers:
+            if end.outcome is TurnOutcome.COMPLETED and not conversation.answers.are_owed:
                 loan.keep(end.sdk_session_id, last_line=("task_complete", str(conversation.turn_id)))
             return end
 
@@ -146,14 +148,6 @@ async def _answers(program: AgentProgram) -> bool:
     return await program.answered(question, lambda line: line.get("id") == _AWAKE)
 
 
-class _Refused(Exception):
-    """It answered a request with an error."""
-
-
-class _Forgotten(Exception):
-    """It does not know the conversation."""
-
-
 class _Conversation:
     def __init__(
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
@@ -167,23 +161,17 @@ class _Conversation:
         self._translator = CodexTranslator(turn.key, turn.model)
         self._numbers = itertools.count(1)
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self._asking: set[asyncio.Task[None]] = set()
-        self.owes_answers = False  # it waits for something that nobody tells it any more
+        self.answers = LaterAnswers()
         self._has_begun = asyncio.Event()
 
     async def finished(self) -> TurnEnd:
         try:
-            async with steered(self._sink, self._steer):
+            async with self.answers, steered(self._sink, self._steer):
                 await worked(read_beside(self._start(), self._read()), self._canceled, self._interrupt)
-        except _Forgotten as forgotten:
+        except ConversationForgotten as forgotten:
             return resume_failed("Codex", self._turn, str(forgotten))
-        except _Refused as refused:
+        except ProgramRefused as refused:
             return failed("agent_error", str(refused), self._translator.thread_id or self._turn.resume)
-        finally:
-            self.owes_answers = bool(self._asking)
-            for task in self._asking:
-                task.cancel()
-            await asyncio.gather(*self._asking, return_exceptions=True)
         return await self._end()
 
     @property
@@ -227,8 +215,8 @@ class _Conversation:
             resumed = {"threadId": self._turn.resume, "excludeTurns": True}
             try:
                 started = await self._request("thread/resume", values | resumed)
-            except _Refused as refused:
-                raise _Forgotten(str(refused)) from None
+            except ProgramRefused as refused:
+                raise ConversationForgotten(str(refused)) from None
         else:
             started = await self._request("thread/start", values)
         return str((started.get("thread") or {}).get("id"))
@@ -250,7 +238,7 @@ class _Conversation:
             if "method" not in line:
                 self._answered(line)
             elif "id" in line:
-                self._answer_later(line)
+                self.answers.begin(self._answer(line))
             else:
                 for kind, data in self._translator.events(line):
                     await self._sink.emit(kind, data)
@@ -258,14 +246,14 @@ class _Conversation:
                     return
 
     async def _end(self) -> TurnEnd:
-        for kind, data in self._translator.closing():
-            await self._sink.emit(kind, data)
-        thread_id = self._translator.thread_id or self._turn.resume
-        if self._canceled.is_set():
-            return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=thread_id)
-        if self._translator.end is not None:
-            return self._translator.end
-        return await program_died("Codex", self._process, thread_id)
+        return await turn_end(
+            "Codex",
+            self._translator,
+            self._process,
+            self._sink,
+            canceled=self._canceled,
+            session_id=self._translator.thread_id or self._turn.resume,
+        )
 
     async def _interrupt(self) -> None:
         thread_id, turn_id = self._translator.thread_id, self._translator.turn_id
@@ -282,7 +270,7 @@ class _Conversation:
             "expectedTurnId": self._translator.turn_id,
             "input": [{"type": "text", "text": message.text}],
         }
-        with suppress(_Refused):  # the turn has just ended: the message gets one of its own
+        with suppress(ProgramRefused):  # the turn has just ended: the message gets one of its own
             await self._request("turn/steer", values)
             await self._sink.emit("message.steered", {"steer_id": message.steer_id})
 
@@ -301,13 +289,7 @@ class _Conversation:
         else:
             error = line.get("error")
             said = error.get("message") if isinstance(error, dict) else error
-            future.set_exception(_Refused(f"Codex refused to start the turn: {str(said)[:1000]}"))
-
-    def _answer_later(self, line: Mapping[str, Any]) -> None:
-        """A person may take minutes; what the agent says meanwhile is still read."""
-        task = asyncio.create_task(self._answer(line))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+            future.set_exception(ProgramRefused(f"Codex refused to start the turn: {str(said)[:1000]}"))
 
     async def _answer(self, line: Mapping[str, Any]) -> None:
         method, given = str(line.get("method")), line.get("params")

@@ -11,7 +11,6 @@ from contextbase.agents.mcp_servers import OWN_SERVER, AgentMcpServer
 
 __all__ = [
     "AgentAttachment",
-    "AgentPackage",
     "AgentPaths",
     "AgentPlace",
     "AgentQuestion",
@@ -52,16 +51,6 @@ class AgentPaths:
     cache: tuple[str, ...] = ()  # made again when it is missing
     secret: tuple[str, ...] = ()  # never leaves the sandbox
     home_link: str | None = None  # the name in HOME that leads there
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentPackage:
-    """What carries an agent's program, and the name of its folder among the folders with agent programs."""
-
-    folder: str
-    how_to_install: str  # for an operator; FOLDER is one of the folders with agent programs
-    python: str | None = None  # the module; one that is installed beside us counts too
-    npm: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

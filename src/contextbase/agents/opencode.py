@@ -10,24 +10,27 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from contextbase.agents.asking import Permissions, answered
+from contextbase.agents.asking import LaterAnswers, Permissions, answered
 from contextbase.agents.attachments import encoded_attachment, is_shown
 from contextbase.agents.instructions import place_instructions
 from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.loopback_http import requested, server_sent_events
 from contextbase.agents.mcp_servers import AgentMcpServer
-from contextbase.agents.model import AgentPackage, AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
+from contextbase.agents.model import AgentPaths, AgentPlace, AgentTurn, Capability, TurnEnd, TurnOutcome
 from contextbase.agents.opencode_database import OpencodeDatabase
 from contextbase.agents.opencode_events import OpencodeTranslator
 from contextbase.agents.options import AgentOption, OptionKind
+from contextbase.agents.package import AgentPackage, found_program, installed_version
 from contextbase.agents.ports import EventSink
-from contextbase.agents.program import AgentProgram, found_program, program_version
+from contextbase.agents.program import AgentProgram
 from contextbase.agents.turns import (
+    ConversationForgotten,
+    ProgramRefused,
     failed,
     missing,
-    program_died,
     read_beside,
     resume_failed,
+    turn_end,
     worked,
 )
 
@@ -61,7 +64,10 @@ class OpencodeAdapter:
     other_names = ()
     default_model = None
     package = AgentPackage(
-        folder="opencode", how_to_install="npm install --prefix FOLDER/opencode opencode-ai", npm="opencode-ai"
+        folder="opencode",
+        how_to_install="npm install --prefix FOLDER/opencode opencode-ai",
+        npm="opencode-ai",
+        inside=_INSIDE,
     )
     options = (
         AgentOption(
@@ -77,11 +83,10 @@ class OpencodeAdapter:
     paths = AgentPaths(folder="opencode", state=("opencode.db",), cache=("opencode.db.new*",))
 
     def version(self, place: AgentPlace) -> str | None:
-        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
-        return None if program is None else program_version(program, _environment(place))
+        return installed_version(self.package, place.program_folders, _environment(place))
 
     async def run(self, turn: AgentTurn, place: AgentPlace, sink: EventSink, canceled: asyncio.Event) -> TurnEnd:
-        program = found_program(self.package.folder, place.program_folders, inside=_INSIDE)
+        program = found_program(self.package, place.program_folders)
         if program is None:
             return missing("Opencode", turn)
         if (plugin := await asyncio.to_thread(_plugin_of_the_tree, place.workspace)) is not None:
@@ -106,7 +111,7 @@ class OpencodeAdapter:
             try:
                 conversation = _Conversation(turn, place, loan.program, sink, canceled)
                 end = await conversation.finished()
-                is_whole = end.outcome is TurnOutcome.COMPLETED and not conversation.owes_answers
+                is_whole = end.outcome is TurnOutcome.COMPLETED and not conversation.answers.are_owed
             finally:
                 await asyncio.to_thread(database.keep)
                 if not is_whole:
@@ -199,14 +204,6 @@ def _where(place: AgentPlace) -> str:
     return f"directory={quote(str(place.workspace), safe='')}"
 
 
-class _Refused(Exception):
-    """It answered a request with an error."""
-
-
-class _Forgotten(Exception):
-    """It does not know the conversation."""
-
-
 class _Conversation:
     def __init__(
         self, turn: AgentTurn, place: AgentPlace, process: AgentProgram, sink: EventSink, canceled: asyncio.Event
@@ -219,23 +216,18 @@ class _Conversation:
         self._canceled = canceled
         self._translator = OpencodeTranslator(turn.key, turn.model)
         self._connected = asyncio.Event()
-        self._asking: set[asyncio.Task[None]] = set()
-        self.owes_answers = False  # it waits for something that nobody tells it any more
+        self.answers = LaterAnswers()
 
     async def finished(self) -> TurnEnd:
         try:
-            await worked(read_beside(self._start(), self._read()), self._canceled, self._abort)
-        except _Forgotten as forgotten:
+            async with self.answers:
+                await worked(read_beside(self._start(), self._read()), self._canceled, self._abort)
+        except ConversationForgotten as forgotten:
             return resume_failed("Opencode", self._turn, str(forgotten))
-        except _Refused as refused:
+        except ProgramRefused as refused:
             return failed("agent_error", str(refused), self._translator.session_id or self._turn.resume)
         except OSError:
             pass  # it has died: told below
-        finally:
-            self.owes_answers = bool(self._asking)
-            for task in self._asking:
-                task.cancel()
-            await asyncio.gather(*self._asking, return_exceptions=True)
         return await self._end()
 
     async def _read(self) -> None:
@@ -262,7 +254,7 @@ class _Conversation:
         if kind == "server.connected":
             self._connected.set()
         elif kind in {"permission.asked", "question.asked"} and isinstance(given, dict):
-            self._answer_later(str(kind), given)
+            self.answers.begin(self._answer(str(kind), given))
         for name, data in self._translator.events(event):
             await self._sink.emit(name, data)
 
@@ -290,8 +282,8 @@ class _Conversation:
         if self._turn.resume:
             try:
                 session = await self._request("GET", f"/session/{quote(self._turn.resume, safe='')}")
-            except _Refused as refused:
-                raise _Forgotten(str(refused)) from None
+            except ProgramRefused as refused:
+                raise ConversationForgotten(str(refused)) from None
         else:
             session = await self._request("POST", "/session", {"title": "contextbase"})
         self._process.known[_VERSION] = str(session.get("version"))
@@ -304,14 +296,14 @@ class _Conversation:
             await self._request("POST", f"/session/{self._translator.session_id}/abort", {})
 
     async def _end(self) -> TurnEnd:
-        for kind, data in self._translator.closing():
-            await self._sink.emit(kind, data)
-        session_id = self._translator.session_id or self._turn.resume
-        if self._canceled.is_set():
-            return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=session_id)
-        if self._translator.end is not None:
-            return self._translator.end
-        return await program_died("Opencode", self._process, session_id)
+        return await turn_end(
+            "Opencode",
+            self._translator,
+            self._process,
+            self._sink,
+            canceled=self._canceled,
+            session_id=self._translator.session_id or self._turn.resume,
+        )
 
     async def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         async with asyncio.timeout(_REQUEST_SECONDS):
@@ -320,15 +312,9 @@ class _Conversation:
             ) as answer:
                 said = await answer.read(_LONGEST_ANSWER)
         if answer.status >= 400:
-            raise _Refused(f"Opencode refused {method} {path}: {said[:1000].decode(errors='replace')}")
+            raise ProgramRefused(f"Opencode refused {method} {path}: {said[:1000].decode(errors='replace')}")
         value = json.loads(said) if said else {}
         return value if isinstance(value, dict) else {}
-
-    def _answer_later(self, kind: str, given: Mapping[str, Any]) -> None:
-        """A person may take minutes; what the agent says meanwhile is still read."""
-        task = asyncio.create_task(self._answer(kind, given))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
 
     async def _answer(self, kind: str, given: Mapping[str, Any]) -> None:
         name = str(given.get("id"))

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from contextbase.agents.model import (
-    AgentPackage,
     AgentPaths,
     AgentPlace,
     AgentQuestion,
@@ -15,6 +14,7 @@ from contextbase.agents.model import (
     TurnEnd,
 )
 from contextbase.agents.options import AgentOption
+from contextbase.agents.package import AgentPackage
 
 __all__ = ["AgentAdapter", "EventSink"]
 

@@ -4,64 +4,16 @@ import asyncio
 import contextlib
 import json
 import os
-import re
-import shutil
 import signal
-import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Self
 
-__all__ = ["AgentProgram", "found_program", "is_older", "program_version"]
+__all__ = ["AgentProgram"]
 
 _LONGEST_LINE: Final = 32 << 20
 _STDERR_KEPT: Final = 4096
 _PATIENCE: Final = 3.0  # seconds before it is told to end more firmly
-
-
-def found_program(name: str, folders: Sequence[Path], *, inside: Sequence[str] = ()) -> Path | None:
-    """In a folder `name` of one of these folders, at its top, in `bin` or at one of the paths `inside`; or in PATH."""
-    for folder in folders:
-        for place in (name, f"bin/{name}", *inside):
-            found = folder / name / place
-            if found.is_file() and os.access(found, os.X_OK):
-                return found
-    on_path = shutil.which(name)
-    return None if on_path is None else Path(on_path)
-
-
-def program_version(program: Path, environment: Mapping[str, str]) -> str | None:
-    """The number in what it says of its version, asked once for each file; None: it does not say. Blocks."""
-    status = program.stat()
-    return _said_version(program, status.st_mtime_ns, status.st_size, frozenset(environment.items()))
-
-
-@lru_cache(maxsize=16)
-def _said_version(program: Path, mtime: int, size: int, environment: frozenset[tuple[str, str]]) -> str | None:
-    del mtime, size  # they tell one file from another of the same name
-    try:
-        done = subprocess.run(
-            [program, "--version"],
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(r"\d+\.\d+[^\s]*", done.stdout)
-    return None if found is None else found.group()
-
-
-def is_older(version: str, other: str) -> bool:
-    """By the numbers in front; what has none is not older."""
-    mine, others = (re.match(r"\d+(?:\.\d+)*", one) for one in (version, other))
-    if mine is None or others is None:
-        return False
-    return [int(number) for number in mine.group().split(".")] < [int(number) for number in others.group().split(".")]
 
 
 class AgentProgram:

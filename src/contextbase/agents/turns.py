@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from contextbase.agents.model import AgentTurn, SteerMessage, TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.ports import EventSink
@@ -13,13 +13,15 @@ from contextbase.agents.program import AgentProgram
 
 __all__ = [
     "RESUME_FAILED",
+    "ConversationForgotten",
+    "ProgramRefused",
     "failed",
     "missing",
     "named",
-    "program_died",
     "read_beside",
     "resume_failed",
     "steered",
+    "turn_end",
     "worked",
 ]
 
@@ -31,6 +33,23 @@ _MODEL_ERRORS: Final = {
     "context_overflow": re.compile(r"prompt is too long|context window|context length|too many tokens", re.IGNORECASE),
 }
 _INTERRUPT_PATIENCE: Final = 10.0  # seconds; then its process is ended
+
+
+class ProgramRefused(Exception):
+    """An agent's program answered a request with an error."""
+
+
+class ConversationForgotten(Exception):
+    """An agent's program does not know the conversation."""
+
+
+class Translator(Protocol):
+    """Makes our events of what a program says in a turn."""
+
+    @property
+    def end(self) -> TurnEnd | None: ...
+
+    def closing(self) -> Iterable[tuple[str, Mapping[str, Any]]]: ...
 
 
 async def worked(
@@ -105,7 +124,22 @@ def named(end: TurnEnd) -> TurnEnd:
     return end
 
 
-async def program_died(program: str, process: AgentProgram, session_id: str | None) -> TurnEnd:
+async def turn_end(
+    program: str,
+    translator: Translator,
+    process: AgentProgram,
+    sink: EventSink,
+    *,
+    canceled: asyncio.Event,
+    session_id: str | None,
+) -> TurnEnd:
+    """How a turn ended that is not read any more. What is still open in its events is closed."""
+    for kind, data in translator.closing():
+        await sink.emit(kind, data)
+    if canceled.is_set():
+        return TurnEnd(outcome=TurnOutcome.CANCELED, sdk_session_id=session_id)
+    if translator.end is not None:
+        return translator.end
     code = await process.wait()
     message = f"{program} ended with {code} in the middle of a turn. {process.last_words[-1000:]}"
     return failed("agent_died", message, session_id, is_retryable=True)

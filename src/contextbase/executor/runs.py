@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from contextbase.agents.model import AgentPlace, AgentTurn, Capability, SteerMessage, TurnEnd, TurnFailure, TurnOutcome
 from contextbase.agents.options import profile_of
+from contextbase.agents.package import is_older
 from contextbase.agents.ports import AgentAdapter
-from contextbase.agents.program import is_older
 from contextbase.agents.registry import adapter_named, adapters
 from contextbase.agents.slash_commands import expanded_prompt
 from contextbase.agents.turns import RESUME_FAILED, named
