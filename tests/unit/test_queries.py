@@ -59,7 +59,28 @@ def test_a_name_that_is_not_there_is_an_error_that_says_so(tmp_path: Path, packa
 
 def test_a_name_used_twice_is_an_error(tmp_path: Path, package: str) -> None:
     write(tmp_path, "-- name: one\nSELECT 1\n-- name: one\nSELECT 2")
-    with pytest.raises(ValueError, match="two queries named one"):
+    with pytest.raises(ValueError, match="two queries or parts named one"):
+        load_queries(package)
+
+
+def test_a_part_stands_wherever_it_is_used_and_is_no_query(tmp_path: Path, package: str) -> None:
+    users = "-- name: one\n-- use: all_of_it\nWHERE b\n\n-- name: two\n(\n    -- use: all_of_it\n)"
+    write(tmp_path, f"-- part: all_of_it\nSELECT *\nFROM a\n\n{users}")
+    queries = load_queries(package)
+    assert list(queries) == ["one", "two"]
+    assert queries.one == "SELECT *\nFROM a\nWHERE b"
+    assert queries.two == "(\nSELECT *\nFROM a\n)"
+
+
+def test_a_part_that_is_not_there_is_an_error(tmp_path: Path, package: str) -> None:
+    write(tmp_path, "-- name: one\n-- use: later\n\n-- part: later\nSELECT 1")
+    with pytest.raises(ValueError, match="query one uses later, which is no part before it"):
+        load_queries(package)
+
+
+def test_a_part_that_nothing_uses_is_an_error(tmp_path: Path, package: str) -> None:
+    write(tmp_path, "-- part: all_of_it\nSELECT *\n-- name: one\nSELECT 1")
+    with pytest.raises(ValueError, match="parts that nothing uses: all_of_it"):
         load_queries(package)
 
 

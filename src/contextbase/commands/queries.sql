@@ -5,24 +5,23 @@ VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT DO NOTHING
 RETURNING created_at
 
--- name: sandbox
--- If its workspace was made with a token for the folder $2, or one in it; NULL: whatever it was for.
+-- part: sandboxes_of_principals
 SELECT s.*, w.project_id, w.principal_id, p.kind AS principal_kind, p.name AS principal_name,
        p.is_owner AS principal_is_owner
 FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id JOIN principals p ON p.id = w.principal_id
+
+-- name: sandbox
+-- If its workspace was made with a token for the folder $2, or one in it; NULL: whatever it was for.
+-- use: sandboxes_of_principals
 WHERE s.id = $1 AND s.removed_at IS NULL AND ($2::text IS NULL OR w.scope = $2 OR starts_with(w.scope, $2 || '/'))
 
 -- name: sandbox_of_workspace
-SELECT s.*, w.project_id, w.principal_id, p.kind AS principal_kind, p.name AS principal_name,
-       p.is_owner AS principal_is_owner
-FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id JOIN principals p ON p.id = w.principal_id
+-- use: sandboxes_of_principals
 WHERE s.workspace_id = $1 AND s.removed_at IS NULL
 
 -- name: sandbox_page
 -- Newest first, before an id; of one project, one agent, within one folder, or (NULL) of any.
-SELECT s.*, w.project_id, w.principal_id, p.kind AS principal_kind, p.name AS principal_name,
-       p.is_owner AS principal_is_owner
-FROM sandboxes s JOIN workspaces w ON w.id = s.workspace_id JOIN principals p ON p.id = w.principal_id
+-- use: sandboxes_of_principals
 WHERE s.removed_at IS NULL AND ($1::uuid IS NULL OR w.project_id = $1) AND ($2::uuid IS NULL OR w.principal_id = $2)
   AND ($3::uuid IS NULL OR s.id < $3) AND ($5::text IS NULL OR w.scope = $5 OR starts_with(w.scope, $5 || '/'))
 ORDER BY s.id DESC

@@ -1,6 +1,7 @@
 """Named queries: the SQL of a layer lives in one `queries.sql`, each query named and described there.
 
-A query starts at a `-- name: some_name` line; comment lines after it describe it.
+A query starts at a `-- name: some_name` line; comment lines after it describe it. What several queries share is written
+once before them, at a `-- part: some_part` line; a line `-- use: some_part` in a query stands for it.
 """
 
 import re
@@ -10,7 +11,8 @@ from typing import Final
 
 __all__ = ["Queries", "load_queries"]
 
-_NAME: Final = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_START: Final = re.compile(r"^-- (name|part): (\w+)\s*$", re.MULTILINE)
+_USE: Final = re.compile(r"^ *-- use: (\w+)\s*$", re.MULTILINE)
 
 
 class Queries:
@@ -30,12 +32,20 @@ class Queries:
 
 
 def load_queries(package: str) -> Queries:
-    """Read `queries.sql` of a package; a name used twice is a programming error."""
+    """Read `queries.sql` of a package. A name used twice, and a part that is missing or that nothing uses, is a
+    programming error."""
     text = (files(package) / "queries.sql").read_text(encoding="utf-8")
-    pieces = _NAME.split(text)[1:]
-    by_name: dict[str, str] = {}
-    for name, body in zip(pieces[::2], pieces[1::2], strict=True):
-        if name in by_name:
-            raise ValueError(f"{package}/queries.sql has two queries named {name}")
-        by_name[name] = body.strip()
-    return Queries(by_name)
+    pieces = _START.split(text)[1:]
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
+    used: set[str] = set()
+    for kind, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        if name in found[kind]:
+            raise ValueError(f"{package}/queries.sql has two queries or parts named {name}")
+        uses = set(_USE.findall(body))
+        if missing := uses - found["part"].keys():
+            raise ValueError(f"{package}/queries.sql: query {name} uses {missing.pop()}, which is no part before it")
+        used |= uses
+        found[kind][name] = _USE.sub(lambda use: found["part"][use[1]], body.strip())
+    if unused := found["part"].keys() - used:
+        raise ValueError(f"{package}/queries.sql has parts that nothing uses: {', '.join(sorted(unused))}")
+    return Queries(found["name"])

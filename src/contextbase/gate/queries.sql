@@ -164,16 +164,13 @@ ON CONFLICT (project_id, principal_id, content_hash) DO UPDATE SET uploaded_at =
 SELECT content_hash, size FROM uploads
 WHERE project_id = $1 AND principal_id = $2 AND content_hash = ANY ($3::bytea[])
 
--- name: paths_of_contents
--- Where these contents stand, stood or were set aside: by path then, and path now; some places of each.
-SELECT b.hash AS content_hash, b.size, b.purged_at IS NOT NULL AS purged, place.path, place.path_now
-FROM blobs b
-CROSS JOIN LATERAL (
+-- part: places_of_content
+-- Where the content that is sought stands, stood or was set aside.
     (
         SELECT v.path, h.path AS path_now
         FROM versions v
         JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-        WHERE v.project_id = $1 AND v.content_hash = b.hash
+        WHERE v.project_id = $1 AND v.content_hash = sought.hash
         LIMIT 200
     )
     UNION ALL
@@ -181,43 +178,36 @@ CROSS JOIN LATERAL (
         SELECT s.path, coalesce(h.path, s.path)
         FROM side_versions s
         LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
-        WHERE s.project_id = $1 AND s.content_hash = b.hash
+        WHERE s.project_id = $1 AND s.content_hash = sought.hash
         LIMIT 200
     )
+
+-- name: paths_of_contents
+-- Where these contents stand, stood or were set aside: by path then, and path now; some places of each.
+SELECT sought.hash AS content_hash, sought.size, sought.purged_at IS NOT NULL AS purged, place.path, place.path_now
+FROM blobs sought
+CROSS JOIN LATERAL (
+    -- use: places_of_content
 ) place
-WHERE b.hash = ANY ($2::bytea[])
+WHERE sought.hash = ANY ($2::bytea[])
 
 -- name: purged_places
 -- Where these contents stood, were sent for or were set aside in a project that they were purged from: by path then, and
 -- path now; some places of each.
-SELECT p.purged_hash, place.path, place.path_now
-FROM purged_contents p
+SELECT sought.purged_hash, place.path, place.path_now
+FROM (SELECT project_id, purged_hash, tombstone AS hash FROM purged_contents) sought
 CROSS JOIN LATERAL (
-    (
-        SELECT v.path, h.path AS path_now
-        FROM versions v
-        JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-        WHERE v.project_id = $1 AND v.content_hash = p.tombstone
-        LIMIT 200
-    )
+    -- use: places_of_content
     UNION ALL
     (
         SELECT v.path, h.path
         FROM versions v
         JOIN versions h ON h.project_id = v.project_id AND h.node_id = v.node_id AND h.replaced_seq IS NULL
-        WHERE v.project_id = $1 AND v.sent_hash = p.tombstone
-        LIMIT 200
-    )
-    UNION ALL
-    (
-        SELECT s.path, coalesce(h.path, s.path)
-        FROM side_versions s
-        LEFT JOIN versions h ON h.project_id = s.project_id AND h.node_id = s.node_id AND h.replaced_seq IS NULL
-        WHERE s.project_id = $1 AND s.content_hash = p.tombstone
+        WHERE v.project_id = $1 AND v.sent_hash = sought.hash
         LIMIT 200
     )
 ) place
-WHERE p.project_id = $1 AND p.purged_hash = ANY ($2::bytea[])
+WHERE sought.project_id = $1 AND sought.purged_hash = ANY ($2::bytea[])
 
 -- name: forget_answers
 DELETE FROM answered_requests WHERE answered_at < $1

@@ -4,43 +4,34 @@ INSERT INTO agent_sessions
      profile)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 
--- name: session_by_id
--- Also one that is deleted, as long as its machine holds something of it.
+-- part: sessions_of_owners
 SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
        p.name AS app
 FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
 LEFT JOIN apps p ON p.id = s.app_id
+
+-- name: session_by_id
+-- Also one that is deleted, as long as its machine holds something of it.
+-- use: sessions_of_owners
 WHERE s.id = $1
 
 -- name: session_by_chat
-SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
-       p.name AS app
-FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
-LEFT JOIN apps p ON p.id = s.app_id
+-- use: sessions_of_owners
 WHERE s.owner_id = $1 AND s.chat_id = $2 AND s.state <> 'deleted'
 
 -- name: session_of_agent
-SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
-       p.name AS app
-FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
-LEFT JOIN apps p ON p.id = s.app_id
+-- use: sessions_of_owners
 WHERE a.kind = 'agent' AND a.name = $2 AND s.owner_id = $1 AND s.state <> 'deleted'
 
 -- name: lock_session
 -- Whoever changes what a session has in the queue does it under this lock, which comes before all others.
-SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
-       p.name AS app
-FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
-LEFT JOIN apps p ON p.id = s.app_id
+-- use: sessions_of_owners
 WHERE s.id = $1
 FOR NO KEY UPDATE OF s
 
 -- name: sessions_of_owner
 -- Newest first, before $2; those of project $3, or (NULL) all.
-SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
-       p.name AS app
-FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
-LEFT JOIN apps p ON p.id = s.app_id
+-- use: sessions_of_owners
 WHERE s.owner_id = $1 AND s.state <> 'deleted' AND ($2::uuid IS NULL OR s.id < $2)
   AND ($3::uuid IS NULL OR s.project_id = $3)
 ORDER BY s.id DESC
@@ -194,10 +185,7 @@ SELECT (run).*, lease_until FROM claim_runs($1, $2, $3, $4, $5)
 ORDER BY priority DESC, turn, (run).id
 
 -- name: sessions_by_id
-SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
-       p.name AS app
-FROM agent_sessions s JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
-LEFT JOIN apps p ON p.id = s.app_id
+-- use: sessions_of_owners
 WHERE s.id = ANY ($1::uuid[])
 
 -- name: beat
@@ -570,11 +558,8 @@ WHERE p.kind = 'user' AND p.name = $1 AND u.disabled_at IS NULL AND NOT u.is_ser
 
 -- name: sessions_shared_with
 -- Newest first, before $2; those of project $3, or (NULL) all.
-SELECT s.*, o.kind AS owner_kind, o.name AS owner_name, o.is_owner AS owner_is_owner, a.name AS agent_name,
-       p.name AS app
-FROM session_shares h JOIN agent_sessions s ON s.id = h.session_id
-JOIN principals o ON o.id = s.owner_id JOIN principals a ON a.id = s.agent_id
-LEFT JOIN apps p ON p.id = s.app_id
+-- use: sessions_of_owners
+JOIN session_shares h ON h.session_id = s.id
 WHERE h.principal_id = $1 AND s.state <> 'deleted' AND ($2::uuid IS NULL OR s.id < $2)
   AND ($3::uuid IS NULL OR s.project_id = $3)
 ORDER BY s.id DESC

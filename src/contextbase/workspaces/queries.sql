@@ -16,18 +16,8 @@ WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replace
 ORDER BY v.path
 LIMIT $4
 
--- name: changed_entries
--- The paths at which snapshots $2 < $3 differ, if only by the node that stands there, in path order, after a path: costs
--- what changed between them.
-WITH touched AS (
-    SELECT DISTINCT node_id FROM versions WHERE project_id = $1 AND seq > $2 AND seq <= $3
-), places AS (
-    SELECT DISTINCT v.path
-    FROM touched t JOIN versions v ON v.project_id = $1 AND v.node_id = t.node_id
-    WHERE v.kind <> 'deleted' AND v.path > $4
-      AND ((v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2))
-           OR (v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)))
-)
+-- part: both_states
+-- What stands at these places in snapshot $3, and stood there in $2, where the two differ.
 SELECT p.path, coalesce(newer.kind, 'deleted') AS kind, newer.content_hash, coalesce(newer.size, 0) AS size,
        coalesce(newer.executable, false) AS executable, c.committed_at, older.kind IS NOT NULL AS existed,
        coalesce(older.kind, 'deleted') AS older_kind, older.content_hash AS older_hash,
@@ -51,6 +41,20 @@ WHERE (newer.node_id, newer.kind, newer.content_hash, newer.executable)
 ORDER BY p.path
 LIMIT $5
 
+-- name: changed_entries
+-- The paths at which snapshots $2 < $3 differ, if only by the node that stands there, in path order, after a path: costs
+-- what changed between them.
+WITH touched AS (
+    SELECT DISTINCT node_id FROM versions WHERE project_id = $1 AND seq > $2 AND seq <= $3
+), places AS (
+    SELECT DISTINCT v.path
+    FROM touched t JOIN versions v ON v.project_id = $1 AND v.node_id = t.node_id
+    WHERE v.kind <> 'deleted' AND v.path > $4
+      AND ((v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2))
+           OR (v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)))
+)
+-- use: both_states
+
 -- name: changed_entries_below
 -- As changed_entries, of the folder $6 and what is in it: costs what was ever in it, however much changed elsewhere.
 WITH places AS (
@@ -58,28 +62,7 @@ WITH places AS (
     WHERE v.project_id = $1 AND (v.path = $6 OR (v.path > $6 || '/' AND v.path < $6 || '0')) AND v.path > $4
       AND v.kind <> 'deleted' AND ((v.seq > $2 AND v.seq <= $3) OR (v.replaced_seq > $2 AND v.replaced_seq <= $3))
 )
-SELECT p.path, coalesce(newer.kind, 'deleted') AS kind, newer.content_hash, coalesce(newer.size, 0) AS size,
-       coalesce(newer.executable, false) AS executable, c.committed_at, older.kind IS NOT NULL AS existed,
-       coalesce(older.kind, 'deleted') AS older_kind, older.content_hash AS older_hash,
-       coalesce(older.size, 0) AS older_size, coalesce(older.executable, false) AS older_executable
-FROM places p
-LEFT JOIN LATERAL (
-    SELECT v.node_id, v.kind, v.content_hash, v.size, v.executable, v.seq FROM versions v
-    WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $3 AND (v.replaced_seq IS NULL OR v.replaced_seq > $3)
-      AND v.kind <> 'deleted'
-    LIMIT 1
-) newer ON true
-LEFT JOIN LATERAL (
-    SELECT v.node_id, v.kind, v.content_hash, v.size, v.executable FROM versions v
-    WHERE v.project_id = $1 AND v.path = p.path AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replaced_seq > $2)
-      AND v.kind <> 'deleted'
-    LIMIT 1
-) older ON true
-JOIN commits c ON c.project_id = $1 AND c.seq = coalesce(newer.seq, $3)
-WHERE (newer.node_id, newer.kind, newer.content_hash, newer.executable)
-      IS DISTINCT FROM (older.node_id, older.kind, older.content_hash, older.executable)
-ORDER BY p.path
-LIMIT $5
+-- use: both_states
 
 -- name: count_changes
 -- How many nodes of snapshot $3 are newer than snapshot $2; no more than $4 are counted.
@@ -194,31 +177,30 @@ WITH ground AS (
 )
 SELECT created_at FROM made
 
--- name: open_workspace
+-- part: workspaces_of_principals
 SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
 FROM workspaces w JOIN principals p ON p.id = w.principal_id
+
+-- name: open_workspace
+-- use: workspaces_of_principals
 WHERE w.project_id = $1 AND w.principal_id = $2 AND w.state = 'open'
 
 -- name: last_workspace
 -- The agent's newest, whether it is open or ended.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
-FROM workspaces w JOIN principals p ON p.id = w.principal_id
+-- use: workspaces_of_principals
 WHERE w.project_id = $1 AND w.principal_id = $2
 ORDER BY w.created_at DESC, w.id DESC
 LIMIT 1
 
 -- name: workspace_by_id
 -- Open or ended; nothing if its project was deleted.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
-FROM workspaces w
-JOIN principals p ON p.id = w.principal_id
+-- use: workspaces_of_principals
 JOIN projects ON projects.id = w.project_id AND projects.deleted_at IS NULL
 WHERE w.id = $1
 
 -- name: workspace_page
 -- Newest first, before an id; of one project, one agent, one state, within one folder, or (NULL) of any.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
-FROM workspaces w JOIN principals p ON p.id = w.principal_id
+-- use: workspaces_of_principals
 WHERE ($1::uuid IS NULL OR w.project_id = $1) AND ($2::uuid IS NULL OR w.principal_id = $2)
   AND ($3::text IS NULL OR w.state = $3) AND ($4::uuid IS NULL OR w.id < $4)
   AND ($6::text IS NULL OR w.scope = $6 OR starts_with(w.scope, $6 || '/'))
@@ -236,8 +218,7 @@ LIMIT 100
 
 -- name: workspaces_with_folder
 -- Those of a node whose folders are not known to be gone.
-SELECT w.*, p.kind AS principal_kind, p.name AS principal_name, p.is_owner AS principal_is_owner
-FROM workspaces w JOIN principals p ON p.id = w.principal_id
+-- use: workspaces_of_principals
 WHERE w.node = $1 AND w.removed_at IS NULL
 ORDER BY w.id
 
