@@ -18,21 +18,16 @@ from contextbase.errors import Conflict, NotFound
 from contextbase.ids import TreePath
 from contextbase.storage.model import Kind
 from contextbase.threads import in_thread
-from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder, unshut
-from contextbase.workspaces.folder_scan import NO_TRACES, ScannedFolder, found_in, scan_folder, scan_folders
+from contextbase.workspaces.folder import unshut
+from contextbase.workspaces.folder_scan import NO_TRACES
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
+from contextbase.workspaces.local_backend import LocalBackend
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
-    NOTHING_HELD,
-    HeldContents,
-    MirrorSync,
     Owner,
     ScanLimits,
-    SnapshotKey,
     View,
     Workspace,
-    WorkspaceChanges,
     WorkspaceId,
 )
 from contextbase.workspaces.occupancy import is_occupied
@@ -41,7 +36,6 @@ from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.strays import keep_strays
 from contextbase.workspaces.syscalls import Rename, clone_file, file_handle, rename, sync_filesystem
 from contextbase.workspaces.traces import FolderTrace
-from contextbase.workspaces.workspace_folders import WorkspaceFolders
 
 __all__ = ["CopyBackend"]
 
@@ -50,16 +44,14 @@ _TICK: Final = 20_000_000
 """Nanoseconds within which a file system may give two changes the same time."""
 
 
-class CopyBackend:
+class CopyBackend(LocalBackend):
     name = "copy"
 
     def __init__(
         self, root: Path, mirrors: Mirrors, *, limits: ScanLimits | None = None, quotas: ProjectQuotas | None = None
     ) -> None:
-        self._mirrors = mirrors
-        self._places = WorkspaceFolders(root, mirrors, kept=(self.name, "closed"), quotas=quotas)
-        self._quotas = quotas
-        self._limits = limits or ScanLimits()
+        kept = (self.name, "closed")
+        super().__init__(root, mirrors, kept=kept, traces=NO_TRACES, limits=limits, quotas=quotas)
 
     async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
         mirror = self._mirrors.of(view.snapshot)
@@ -74,41 +66,8 @@ class CopyBackend:
         await in_thread(self._show, workspace_id)
         return workspace
 
-    async def view_of(self, workspace_id: WorkspaceId) -> View:
-        workspace, _ = await in_thread(self._places.read, workspace_id)
-        return workspace.view
-
     async def is_open(self, workspace_id: WorkspaceId) -> bool:
         return await in_thread(self._is_open, workspace_id)
-
-    async def detect_changes(
-        self, workspace_id: WorkspaceId, *, held: HeldContents = NOTHING_HELD, reads_gitignore: bool = True
-    ) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id, held, reads_gitignore)
-
-    async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
-        return await in_thread(self._scan_folder, workspace_id, path)
-
-    async def scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
-        return await in_thread(self._scan_folders, workspace_id)
-
-    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
-        return self._place(workspace_id)
-
-    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
-        await in_thread(self._close, workspace_id)
-
-    async def cleanup(self, workspace_id: WorkspaceId) -> None:
-        await in_thread(self._cleanup, workspace_id)
-
-    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
-        return await in_thread(self._remove_unfinished, workspace_id)
-
-    async def sync_lower(self, snapshot: SnapshotKey) -> MirrorSync:
-        return await self._mirrors.of(snapshot).sync(snapshot)
-
-    async def workspaces(self) -> tuple[WorkspaceId, ...]:
-        return await in_thread(self._places.ids)
 
     async def open_view(self, view: View) -> Path:
         path = self._places.view(view)
@@ -117,12 +76,9 @@ class CopyBackend:
             await in_thread(self._copy_view, path, stack)
         return path
 
-    async def close_view(self, view: View) -> None:
-        await in_thread(self._remove_view, self._places.view(view))
-
     async def close_other_views(self, kept: Collection[View]) -> None:
         for path in await in_thread(self._places.views_but, kept):
-            await in_thread(self._remove_view, path)
+            await in_thread(self._close_view, path)
 
     def _create(self, workspace_id: WorkspaceId, stack: Stack) -> None:
         path = Path(self._places.path(workspace_id))
@@ -150,28 +106,9 @@ class CopyBackend:
         if not self._manifest(workspace_id).is_file():
             raise NotFound(f"There is no workspace {workspace_id} on this machine.")
 
-    def _detect(self, workspace_id: WorkspaceId, held: HeldContents, reads_gitignore: bool) -> WorkspaceChanges:
+    def _traces_of(self, workspace_id: WorkspaceId) -> "_Manifest":
         self._check_finished(workspace_id)
-        workspace, stack = self._places.read_whole(workspace_id)
-        manifest = _Manifest.read(self._manifest(workspace_id))
-        with explained(self._places.root), Folder(self._place(workspace_id)) as folder:
-            return detect(
-                folder,
-                self._mirrors.layer_view(stack),
-                manifest,
-                given=workspace.view,
-                held=held,
-                limits=self._limits,
-                reads_gitignore=reads_gitignore,
-            )
-
-    def _scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
-        with explained(self._places.root), found_in(path), Folder(self._place(workspace_id)) as folder:
-            return scan_folder(folder, NO_TRACES, path)
-
-    def _scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
-        with explained(self._places.root), Folder(self._place(workspace_id)) as folder:
-            return scan_folders(folder, NO_TRACES)
+        return _Manifest.read(self._manifest(workspace_id))
 
     def _is_open(self, workspace_id: WorkspaceId) -> bool:
         return Path(self._places.path(workspace_id)).is_dir() and not Path(self._closed(workspace_id)).is_dir()
@@ -179,7 +116,7 @@ class CopyBackend:
     def _closed(self, workspace_id: WorkspaceId) -> str:
         return self._places.kept(workspace_id)[1]
 
-    def _place(self, workspace_id: WorkspaceId) -> Path:
+    def _work_folder(self, workspace_id: WorkspaceId) -> Path:
         closed = Path(self._closed(workspace_id))
         return closed if closed.is_dir() else Path(self._places.path(workspace_id))
 
@@ -219,7 +156,7 @@ class CopyBackend:
         self._cleanup(workspace_id)
         return True
 
-    def _remove_view(self, path: Path) -> None:
+    def _close_view(self, path: Path) -> None:
         with explained(self._places.root), self._places.views_locked():
             self._places.remove_view(path)
 

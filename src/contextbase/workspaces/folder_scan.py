@@ -6,24 +6,16 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from contextbase.errors import NotFound
 from contextbase.ids import RESERVED_FOLDER
 from contextbase.workspaces.folder import Folder, listing_of
-from contextbase.workspaces.traces import FolderTrace
+from contextbase.workspaces.traces import FolderTrace, FolderTraces
 
 __all__ = ["NO_TRACES", "ScannedFolder", "found_in", "scan_folder", "scan_folders"]
 
 _NO_FOLDER: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
-
-
-class _Traces(Protocol):
-    """As much of a kind of workspace as its names need."""
-
-    def trace_of(self, folder: int, path: str, above: str | None) -> FolderTrace: ...
-
-    def is_whiteout(self, status: os.stat_result) -> bool: ...
 
 
 class _NoTraces:
@@ -50,7 +42,7 @@ class ScannedFolder:
     modified_ns: int = 0  # 0: as in the view
 
 
-def scan_folder(top: Folder, traces: _Traces, path: str) -> ScannedFolder:
+def scan_folder(top: Folder, traces: FolderTraces, path: str) -> ScannedFolder:
     """One folder, without what is in its folders. Raises `NotADirectoryError` or `FileNotFoundError` if there is none;
     one that only the view can have is not looked for there."""
     scanned, above = _scanned(top, traces, "", None)
@@ -65,7 +57,7 @@ def scan_folder(top: Folder, traces: _Traces, path: str) -> ScannedFolder:
     return scanned
 
 
-def scan_folders(top: Folder, traces: _Traces) -> list[ScannedFolder]:
+def scan_folders(top: Folder, traces: FolderTraces) -> list[ScannedFolder]:
     """Every folder that is not wholly as in the view, a folder before those in it."""
     found: list[ScannedFolder] = []
     waiting: list[tuple[str, str | None]] = [("", None)]
@@ -93,7 +85,7 @@ def found_in(path: str) -> Iterator[None]:
         raise NotFound(f"There is no folder {path or '/'} in the workspace.") from None
 
 
-def _scanned(top: Folder, traces: _Traces, path: str, above: str | None) -> tuple[ScannedFolder, str | None]:
+def _scanned(top: Folder, traces: FolderTraces, path: str, above: str | None) -> tuple[ScannedFolder, str | None]:
     """The folder, and which folder of the view it is."""
     with top.opened(path) as folder:
         trace = traces.trace_of(folder, path, above)

@@ -17,29 +17,22 @@ from contextbase.durable import explained
 from contextbase.errors import Conflict, Damaged, TooBusy
 from contextbase.ids import TreePath
 from contextbase.threads import in_thread
-from contextbase.workspaces.detection import detect
-from contextbase.workspaces.folder import Folder, attribute_of
-from contextbase.workspaces.folder_scan import ScannedFolder, found_in, scan_folder, scan_folders
+from contextbase.workspaces.folder import attribute_of
 from contextbase.workspaces.layer_view import ViewEntry
+from contextbase.workspaces.local_backend import LocalBackend
 from contextbase.workspaces.mirror import Mirror
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
-    NOTHING_HELD,
-    HeldContents,
-    MirrorSync,
     ScanLimits,
-    SnapshotKey,
     View,
     Workspace,
-    WorkspaceChanges,
     WorkspaceId,
 )
 from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.strays import keep_strays, removed_if_empty
 from contextbase.workspaces.syscalls import file_handle, is_whiteout, mount_overlay, unmount
-from contextbase.workspaces.traces import FolderTrace
-from contextbase.workspaces.workspace_folders import WorkspaceFolders
+from contextbase.workspaces.traces import FolderTrace, Traces
 
 __all__ = ["OverlayBackend", "XattrKind", "overlay_options"]
 
@@ -56,7 +49,7 @@ class XattrKind(StrEnum):
     USER = "user"  # for a mount in a user namespace
 
 
-class OverlayBackend:
+class OverlayBackend(LocalBackend):
     name = "overlay"
 
     def __init__(
@@ -68,11 +61,9 @@ class OverlayBackend:
         limits: ScanLimits | None = None,
         quotas: ProjectQuotas | None = None,
     ) -> None:
-        self._mirrors = mirrors
-        self._places = WorkspaceFolders(root, mirrors, kept=("upper", "work"), quotas=quotas)
-        self._quotas = quotas
+        self._marks = _OverlayTraces(xattr_kind)
+        super().__init__(root, mirrors, kept=("upper", "work"), traces=self._marks, limits=limits, quotas=quotas)
         self._xattr_kind = xattr_kind
-        self._limits = limits or ScanLimits()
 
     async def create_workspace(self, workspace_id: WorkspaceId, view: View) -> Workspace:
         mirror = self._mirrors.of(view.snapshot)
@@ -88,41 +79,8 @@ class OverlayBackend:
         await self._mirrors.of(workspace.view.snapshot).pinned_again(str(workspace_id), stack)
         return await in_thread(self._open, workspace_id)
 
-    async def view_of(self, workspace_id: WorkspaceId) -> View:
-        workspace, _ = await in_thread(self._places.read, workspace_id)
-        return workspace.view
-
     async def is_open(self, workspace_id: WorkspaceId) -> bool:
         return await in_thread(_is_mounted, self._places.path(workspace_id))
-
-    async def detect_changes(
-        self, workspace_id: WorkspaceId, *, held: HeldContents = NOTHING_HELD, reads_gitignore: bool = True
-    ) -> WorkspaceChanges:
-        return await in_thread(self._detect, workspace_id, held, reads_gitignore)
-
-    async def scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
-        return await in_thread(self._scan_folder, workspace_id, path)
-
-    async def scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
-        return await in_thread(self._scan_folders, workspace_id)
-
-    async def work_folder(self, workspace_id: WorkspaceId) -> Path:
-        return Path(self._places.kept(workspace_id)[0])
-
-    async def close_workspace(self, workspace_id: WorkspaceId) -> None:
-        await in_thread(self._close, workspace_id)
-
-    async def cleanup(self, workspace_id: WorkspaceId) -> None:
-        await in_thread(self._cleanup, workspace_id)
-
-    async def remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
-        return await in_thread(self._remove_unfinished, workspace_id)
-
-    async def sync_lower(self, snapshot: SnapshotKey) -> MirrorSync:
-        return await self._mirrors.of(snapshot).sync(snapshot)
-
-    async def workspaces(self) -> tuple[WorkspaceId, ...]:
-        return await in_thread(self._places.ids)
 
     async def open_view(self, view: View) -> Path:
         path = self._places.view(view)
@@ -134,13 +92,10 @@ class OverlayBackend:
                 raise TooBusy(f"The layers of snapshot {view.snapshot.seq} were removed to make room; try again.")
         return path
 
-    async def close_view(self, view: View) -> None:
-        await in_thread(self._unmount_view, self._places.view(view))
-
     async def close_other_views(self, kept: Collection[View]) -> None:
         for path in await in_thread(self._places.views_but, kept):
             with suppress(Conflict):
-                await in_thread(self._unmount_view, path)
+                await in_thread(self._close_view, path)
 
     def _create(self, mirror: Mirror, workspace_id: WorkspaceId, stack: Stack) -> bool:
         """False when a layer of the stack is gone: nothing was made then."""
@@ -189,29 +144,13 @@ class OverlayBackend:
 
     def _keep_strays(self, workspace_id: WorkspaceId) -> None:
         """Written to the bare folder after a reboot, perhaps, or while the kernel took the mount down."""
-        work = Path(self._places.kept(workspace_id)[0])
-        keep_strays(self._places.path(workspace_id), work=work, owner=self._mirrors.owner)
+        keep_strays(self._places.path(workspace_id), work=self._work_folder(workspace_id), owner=self._mirrors.owner)
 
-    def _detect(self, workspace_id: WorkspaceId, held: HeldContents, reads_gitignore: bool) -> WorkspaceChanges:
-        workspace, stack = self._places.read_whole(workspace_id)
-        with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
-            return detect(
-                upper,
-                self._mirrors.layer_view(stack),
-                _OverlayTraces(self._xattr_kind),
-                given=workspace.view,
-                held=held,
-                limits=self._limits,
-                reads_gitignore=reads_gitignore,
-            )
+    def _work_folder(self, workspace_id: WorkspaceId) -> Path:
+        return Path(self._places.kept(workspace_id)[0])
 
-    def _scan_folder(self, workspace_id: WorkspaceId, path: str) -> ScannedFolder:
-        with explained(self._places.root), found_in(path), Folder(self._places.kept(workspace_id)[0]) as upper:
-            return scan_folder(upper, _OverlayTraces(self._xattr_kind), path)
-
-    def _scan_folders(self, workspace_id: WorkspaceId) -> list[ScannedFolder]:
-        with explained(self._places.root), Folder(self._places.kept(workspace_id)[0]) as upper:
-            return scan_folders(upper, _OverlayTraces(self._xattr_kind))
+    def _traces_of(self, workspace_id: WorkspaceId) -> Traces:  # noqa: ARG002 - the marks are with the files
+        return self._marks
 
     def _close(self, workspace_id: WorkspaceId) -> None:
         with explained(self._places.root), self._places.locked(workspace_id):
@@ -228,7 +167,7 @@ class OverlayBackend:
     def _remove_unfinished(self, workspace_id: WorkspaceId) -> bool:
         """A mount comes after the pin, so without one nobody was in it, unless a power cut took the pin alone."""
         with explained(self._places.root), self._places.locked(workspace_id):
-            upper = Path(self._places.kept(workspace_id)[0])
+            upper = self._work_folder(workspace_id)
             if self._places.pins.read(str(workspace_id)) is not None or (upper.is_dir() and any(upper.iterdir())):
                 return False
             _unmount(self._places.path(workspace_id))
@@ -245,7 +184,7 @@ class OverlayBackend:
                 mount_overlay(str(path), lower=stack.shown, options=overlay_options(self._xattr_kind))
             return True
 
-    def _unmount_view(self, path: Path) -> None:
+    def _close_view(self, path: Path) -> None:
         with explained(self._places.root), self._places.views_locked():
             _unmount(str(path))
             self._places.remove_view(path)

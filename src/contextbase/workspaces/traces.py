@@ -7,7 +7,7 @@ from typing import Protocol
 from contextbase.ids import TreePath
 from contextbase.workspaces.layer_view import ViewEntry
 
-__all__ = ["FolderTrace", "Traces"]
+__all__ = ["FolderTrace", "FolderTraces", "Traces"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,14 +16,18 @@ class FolderTrace:
     shows: bool = False  # whether what the view has in that folder shows through
 
 
-class Traces(Protocol):
-    """What a kind of workspace knows about where its files come from."""
+class FolderTraces(Protocol):
+    """What a kind of workspace knows about where its folders come from: as much as its names need."""
 
     def trace_of(self, folder: int, path: str, above: str | None) -> FolderTrace:
         """Of an open folder. `above` is which folder of the view the one above it is."""
         ...
 
     def is_whiteout(self, status: os.stat_result) -> bool: ...
+
+
+class Traces(FolderTraces, Protocol):
+    """What a kind of workspace knows about where its files come from."""
 
     def is_untouched(self, path: str, status: os.stat_result) -> bool:
         """Whether the file is surely as it was given, so that it need not be read."""
