@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from contextbase.durable import flush, flush_folder
 from contextbase.errors import Conflict, MachineProblem
 
 __all__ = ["DEFAULT_DATA", "DataFolder", "RunningServer", "default_data_folder", "write_private"]
@@ -235,18 +236,14 @@ def write_private(path: Path, content: str, *, replace: bool = True) -> None:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            flush(file.fileno())
         if replace:
             temporary.replace(path)
         else:
             with contextlib.suppress(FileExistsError):
                 path.hardlink_to(temporary)
             temporary.unlink()
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        flush_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contextbase.errors import MachineProblem
 
-__all__ = ["explained", "flush", "make_folder"]
+__all__ = ["explained", "flush", "flush_folder", "make_folder"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -41,14 +41,19 @@ def flush(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
+def flush_folder(folder: Path) -> None:
+    """Return when the names in it are on the disk itself."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        flush(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def make_folder(folder: Path) -> None:
     """Make a private folder that is there after a power cut, with whichever of its parents are missing."""
     if not folder.parent.is_dir():
         make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
     # Also when it was there: another process may have made it a moment ago and not have come this far yet.
-    parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        flush(parent)
-    finally:
-        os.close(parent)
+    flush_folder(folder.parent)

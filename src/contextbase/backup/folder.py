@@ -10,7 +10,7 @@ from typing import Final
 
 from contextbase.backup.ports import MANIFEST
 from contextbase.data_folder import write_private
-from contextbase.durable import explained, flush, make_folder
+from contextbase.durable import explained, flush, flush_folder, make_folder
 from contextbase.errors import Conflict, Damaged
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import PIECE_SIZE
@@ -82,11 +82,7 @@ class BackupFolderWriter:
     def _finish(self, manifest: bytes) -> None:
         with explained(self._root):
             for folder in (self._folder / "tables", self._folder):
-                handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    flush(handle)
-                finally:
-                    os.close(handle)
+                flush_folder(folder)
         write_private(self._folder / MANIFEST, manifest.decode())
 
     def _tidy(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from contextbase.backup.ports import MANIFEST
-from contextbase.durable import explained, flush, make_folder
+from contextbase.durable import explained, flush, flush_folder, make_folder
 from contextbase.errors import BlobTruncated, Conflict, Damaged
 from contextbase.ids import ContentHash
 from contextbase.storage.blobs.integrity import PIECE_SIZE, HashCheck, missing
@@ -97,11 +97,7 @@ class TarWriter:
             flush(self._file)
             self._refuse_to_replace()
             self._partial.rename(self._target)
-            folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                flush(folder)
-            finally:
-                os.close(folder)
+            flush_folder(self._target.parent)
 
     def _tidy(self) -> None:
         os.close(self._file)

@@ -28,6 +28,7 @@ import asyncpg
 from contextbase.db.account import OsAccount
 from contextbase.db.binaries import Binaries, find_binaries, reachable
 from contextbase.db.database import DatabaseAddress
+from contextbase.durable import flush_folder
 from contextbase.errors import DatabaseUnavailable, MachineProblem
 
 __all__ = ["EmbeddedPostgres", "embedded_address"]
@@ -151,7 +152,7 @@ class EmbeddedPostgres:
             self._give_folder_to(self._account)
         self._account.take(unfinished)
         unfinished.rename(self._cluster)
-        _fsync_folder(self._folder)
+        flush_folder(self._folder)
 
     def _check_major_version(self) -> None:
         version_file = self._cluster / "PG_VERSION"
@@ -337,14 +338,6 @@ def _command_line(process_id: int) -> str:
             return ""
     command = ["/bin/ps", "-o", "args=", "-p", str(process_id)]  # macOS
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
-
-
-def _fsync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

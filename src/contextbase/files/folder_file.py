@@ -8,7 +8,7 @@ from typing import Final
 
 from contextbase.ids import ContentHash
 from contextbase.threads import in_thread
-from contextbase.workspaces.file_editor import signature_of
+from contextbase.workspaces.folder import signature_of
 
 __all__ = ["FolderFile", "HeldContent", "KnownHashes"]
 

@@ -6,14 +6,13 @@
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 from contextbase.durable import explained, flush
 from contextbase.errors import InvalidInput
-from contextbase.ids import RESERVED_FOLDER, ContentHash
+from contextbase.ids import RESERVED_FOLDER
 from contextbase.merge import EntryKind
 from contextbase.standalone.contents import ContentFolder
 from contextbase.standalone.model import FileRecord
@@ -24,7 +23,6 @@ __all__ = ["BaseFolder"]
 
 _INCOMING: Final = f"{RESERVED_FOLDER}/incoming"
 _CONFLICTS: Final = f"{RESERVED_FOLDER}/conflicts"
-_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class BaseFolder(Tree):
@@ -43,7 +41,10 @@ class BaseFolder(Tree):
                 with self.opened(folder):  # a link in its place leads nowhere we go
                     pass
             if self.find(f"{RESERVED_FOLDER}/.gitignore") is None:
-                self._write(f"{RESERVED_FOLDER}/.gitignore", lambda file: os.write(file, b"*\n"), mode=0o644)
+                with self.new_file(f"{RESERVED_FOLDER}/.gitignore") as file:
+                    os.write(file, b"*\n")
+                    os.fchmod(file, 0o644)
+                    flush(file)
         return self.path / RESERVED_FOLDER / "leases"
 
     def draft(
@@ -102,29 +103,11 @@ class BaseFolder(Tree):
         self, path: str, record: FileRecord, contents: ContentFolder, *, owner: tuple[int, int] | None
     ) -> None:
         if record.kind is EntryKind.SYMLINK:
-            parent, name = parent_of(path)
-            with self.opened(parent) as folder:
-                os.symlink(contents.read(record.content), os.fsencode(name), dir_fd=folder)
-                if owner is not None:
-                    os.chown(name, *owner, dir_fd=folder, follow_symlinks=False)
-        else:
-            self._write(path, _copier(contents, record.content), mode=record.mode, owner=owner)
-
-    def _write(
-        self, path: str, write: Callable[[int], object], *, mode: int, owner: tuple[int, int] | None = None
-    ) -> None:
-        parent, name = parent_of(path)
-        with self.opened(parent) as folder:
-            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
-        try:
-            write(descriptor)
+            self.make_link(path, contents.read(record.content), owner=owner)
+            return
+        with self.new_file(path) as file:
+            contents.copy_to(record.content, file)
             if owner is not None:
-                os.fchown(descriptor, *owner)
-            os.fchmod(descriptor, mode)
-            flush(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _copier(contents: ContentFolder, content: ContentHash) -> Callable[[int], object]:
-    return lambda target: contents.copy_to(content, target)
+                os.fchown(file, *owner)
+            os.fchmod(file, record.mode)
+            flush(file)

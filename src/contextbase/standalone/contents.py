@@ -2,16 +2,15 @@
 
 import hashlib
 import os
-import shutil
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 from contextbase.durable import flush
 from contextbase.ids import ContentHash
-from contextbase.workspaces.syscalls import clone_file
+from contextbase.workspaces.syscalls import copy_content
 
-__all__ = ["ContentFolder", "copy_into"]
+__all__ = ["ContentFolder"]
 
 _PIECE: Final = 1 << 20
 
@@ -58,14 +57,7 @@ class ContentFolder:
     def copy_to(self, content: ContentHash, target: int) -> None:
         """Into an empty open file."""
         with self._path(content).open("rb") as file:
-            copy_into(file.fileno(), target)
+            copy_content(file.fileno(), target)
 
     def _path(self, content: ContentHash) -> Path:
         return self._folder / str(content)
-
-
-def copy_into(source: int, target: int) -> None:
-    """All of one open file into another that is empty; the blocks are shared where the file system can."""
-    if not clone_file(source, target):
-        with os.fdopen(os.dup(source), "rb") as read, os.fdopen(os.dup(target), "wb") as written:
-            shutil.copyfileobj(read, written, _PIECE)

@@ -13,7 +13,6 @@ from contextbase.ids import TreePath
 from contextbase.leases import overlap
 from contextbase.merge import EntryKind
 from contextbase.standalone.contents import ContentFolder
-from contextbase.standalone.detection import folders_above
 from contextbase.standalone.metadata import Metadata
 from contextbase.standalone.model import CopyResult, FileRecord
 from contextbase.standalone.tree import FoundEntry, Tree, parent_of
@@ -40,9 +39,7 @@ class Copying:
         for path in chosen:
             self._check_free(path, chosen[path])
         things = {path: found for path, found in chosen.items() if found.kind is not EntryKind.DIRECTORY}
-        folders = {path for path in chosen if path not in things} | {
-            up for path in chosen for up in folders_above(path)
-        }
+        folders = {path for path in chosen if path not in things} | {up for path in chosen for up in path.folders}
         self.metadata.copying = list(things)
         self.metadata.write(self.sandbox)
         try:
@@ -104,11 +101,9 @@ class Copying:
 
     def _copy(self, path: TreePath, found: FoundEntry) -> FileRecord:
         self.files.remove(path)
-        parent, name = parent_of(path)
         if found.kind is EntryKind.SYMLINK:
             target = self.base.link_target(path)
-            with self.files.opened(parent) as folder:
-                os.symlink(target, os.fsencode(name), dir_fd=folder)
+            self.files.make_link(path, target)
             return FileRecord(kind=EntryKind.SYMLINK, content=self.contents.put_bytes(target), mode=0)
         source = self.base.open_file(path)
         try:
@@ -116,14 +111,10 @@ class Copying:
             content = self.contents.put(source)
         finally:
             os.close(source)
-        with self.files.opened(parent) as folder:
-            target_file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        try:
-            self.contents.copy_to(content, target_file)
-            os.fchmod(target_file, status.st_mode & 0o777)
-            os.utime(target_file, ns=(status.st_mtime_ns, status.st_mtime_ns))
-        finally:
-            os.close(target_file)
+        with self.files.new_file(path) as copy:
+            self.contents.copy_to(content, copy)
+            os.fchmod(copy, status.st_mode & 0o777)
+            os.utime(copy, ns=(status.st_mtime_ns, status.st_mtime_ns))
         return FileRecord(kind=EntryKind.FILE, content=content, mode=status.st_mode & 0o777)
 
 

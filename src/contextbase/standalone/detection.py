@@ -9,7 +9,7 @@ from contextbase.standalone.model import FileRecord
 from contextbase.standalone.tree import Tree
 from contextbase.workspaces.ignore_rules import IgnoreTree
 
-__all__ = ["Detected", "WorkerChange", "detect", "folders_above"]
+__all__ = ["Detected", "WorkerChange", "detect"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,21 +65,11 @@ def detect(files: Tree, metadata: Metadata, rules: IgnoreTree) -> Detected:
         if any(not folder or path.is_below(folder) for folder in unreadable):
             continue  # nobody can tell: the folder is named as failed
         detected.deletions.append(WorkerChange(path=path, given=metadata.files[path], now=None))
-    filled = {folder for path in [*seen, *folders] for folder in folders_above(path)}
+    filled = {folder for path in [*seen, *folders] for folder in path.folders}
     detected.new_folders = sorted(folders - filled - metadata.folders)
     missing = [path for path in metadata.folders - folders if not any(path.is_below(folder) for folder in unreadable)]
     detected.gone_folders = sorted(missing, key=lambda path: -len(path.parts))
     return detected
-
-
-def folders_above(path: TreePath) -> list[TreePath]:
-    """The nearest first."""
-    folders = []
-    folder = path.parent
-    while folder is not None:
-        folders.append(folder)
-        folder = folder.parent
-    return folders
 
 
 def _is_kept(change: WorkerChange, metadata: Metadata, base: Tree) -> bool:

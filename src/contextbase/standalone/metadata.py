@@ -1,14 +1,14 @@
 """What a sandbox knows about itself: `.sandbox-metadata.json`, and the journal of a sync that is under way."""
 
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from contextbase.durable import flush
+from contextbase.data_folder import write_private
+from contextbase.durable import flush, flush_folder
 from contextbase.errors import Damaged, InvalidInput
 from contextbase.ids import ContentHash, TreePath
 from contextbase.merge import EntryKind
@@ -59,13 +59,7 @@ class Metadata:
             "is_finished": self.is_finished,
             "counts": self.counts,
         }
-        draft = sandbox / f"{METADATA_FILE}.draft"
-        with draft.open("w", encoding="utf-8") as file:
-            json.dump(written, file)
-            file.flush()
-            flush(file.fileno())
-        draft.replace(sandbox / METADATA_FILE)
-        _flush_folder(sandbox)
+        write_private(sandbox / METADATA_FILE, json.dumps(written))
 
 
 def _parsed(read: dict[str, Any]) -> Metadata:
@@ -133,7 +127,7 @@ class Journal:
 
     def clear(self) -> None:
         self._file.unlink(missing_ok=True)
-        _flush_folder(self._file.parent)
+        flush_folder(self._file.parent)
 
     def _append(self, line: dict[str, object]) -> None:
         is_new = not self._file.exists()
@@ -142,7 +136,7 @@ class Journal:
             file.flush()
             flush(file.fileno())
         if is_new:
-            _flush_folder(self._file.parent)
+            flush_folder(self._file.parent)
 
 
 def _intent(read: dict[str, Any]) -> Intent:
@@ -161,11 +155,3 @@ def _plain(record: FileRecord) -> list[object]:
 def _record(read: list[Any]) -> FileRecord:
     kind, content, mode = read
     return FileRecord(kind=EntryKind(kind), content=ContentHash.parse(content), mode=int(mode))
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        flush(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -14,10 +13,11 @@ from contextbase.errors import InvalidPath
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.merge import EntryKind
 from contextbase.standalone.model import FileRecord
-from contextbase.workspaces.folder import Folder, listing_of
+from contextbase.workspaces.folder import Folder, hash_of, listing_of, signature_of
 
 __all__ = ["FoundEntry", "Tree", "parent_of"]
 
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _NOT_THERE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _KINDS: Final = {stat.S_IFREG: EntryKind.FILE, stat.S_IFLNK: EntryKind.SYMLINK, stat.S_IFDIR: EntryKind.DIRECTORY}
 
@@ -38,7 +38,7 @@ class FoundEntry:
             mode=0 if kind is EntryKind.SYMLINK else status.st_mode & 0o777,
             size=status.st_size,
             owner=(status.st_uid, status.st_gid),
-            stamp=(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode),
+            stamp=signature_of(status),
         )
 
 
@@ -60,9 +60,12 @@ class Tree(Folder):
         if found is not None and found.kind is EntryKind.SYMLINK:
             content = ContentHash.of(self.link_target(path))
             return FileRecord(kind=EntryKind.SYMLINK, content=content, mode=0), found
-        with os.fdopen(self.open_file(path), "rb") as file:
-            found = FoundEntry.of(os.fstat(file.fileno()))
-            content = ContentHash(hashlib.file_digest(file, "sha256").digest())
+        file = self.open_file(path)
+        try:
+            found = FoundEntry.of(os.fstat(file))
+            content, _ = hash_of(file)
+        finally:
+            os.close(file)
         return FileRecord(kind=EntryKind.FILE, content=content, mode=found.mode), found
 
     def walk(
@@ -108,6 +111,24 @@ class Tree(Folder):
                 if os.geteuid() == 0:  # as it would be, had the folder's owner made it
                     os.chown(name, *FoundEntry.of(os.fstat(folder)).owner, dir_fd=folder, follow_symlinks=False)
             flush(folder)
+
+    @contextlib.contextmanager
+    def new_file(self, path: str) -> Iterator[int]:
+        """A descriptor to fill, for nobody else to read until its mode is set."""
+        parent, name = parent_of(path)
+        with self.opened(parent) as folder:
+            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def make_link(self, path: str, target: bytes, *, owner: tuple[int, int] | None = None) -> None:
+        parent, name = parent_of(path)
+        with self.opened(parent) as folder:
+            os.symlink(target, os.fsencode(name), dir_fd=folder)
+            if owner is not None:
+                os.chown(name, *owner, dir_fd=folder, follow_symlinks=False)
 
     def remove(self, path: str) -> None:
         """A file, a link or an empty folder; harmless when there is none."""

@@ -7,7 +7,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Self
@@ -34,7 +33,7 @@ from contextbase.workspaces.occupancy import is_occupied
 from contextbase.workspaces.pins import Stack
 from contextbase.workspaces.quotas import ProjectQuotas
 from contextbase.workspaces.strays import keep_strays
-from contextbase.workspaces.syscalls import Rename, clone_file, file_handle, rename, sync_filesystem
+from contextbase.workspaces.syscalls import Rename, copy_content, file_handle, rename, sync_filesystem
 from contextbase.workspaces.traces import FolderTrace
 
 __all__ = ["CopyBackend"]
@@ -272,8 +271,7 @@ def _copy(stack: Stack, target: Path, *, owner: Owner, read_only: bool = False) 
 
 def _copy_file(source: Path, target: Path) -> None:
     with source.open("rb") as read, target.open("xb") as written:
-        if not clone_file(read.fileno(), written.fileno()):
-            shutil.copyfileobj(read, written, 1 << 20)
+        copy_content(read.fileno(), written.fileno())
         os.fchmod(written.fileno(), os.fstat(read.fileno()).st_mode & 0o777)
 
 

@@ -9,13 +9,13 @@ import os
 import stat
 import time
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from contextbase.errors import InvalidPath
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
 from contextbase.workspaces.credentials import MOST_SCANNED, Credential, credential_in
-from contextbase.workspaces.folder import Folder, hash_of, listing_of, open_file_in
+from contextbase.workspaces.folder import Folder, hash_of, listing_of, open_file_in, signature_of
 from contextbase.workspaces.ignore_rules import LARGEST_IGNORE_FILE, IgnoreRule, IgnoreScope
 from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.model import (
@@ -59,7 +59,7 @@ class _Scan:
         self._traces = traces
         self._held = held
         tracked = (path for path, content in held.items() if content is not None)
-        self._tracked = {place for path in tracked for place in _with_folders(path)}
+        self._tracked = {place for path in tracked for place in (path, *path.folders)}
         self._limits = limits
         self._changes: dict[TreePath, DetectedChange] = {}
         self._sources: dict[TreePath, TreePath] = {}  # where new files stood that came with their folder
@@ -233,7 +233,7 @@ class _Scan:
                     self._report(path, ScanProblem.TOO_LARGE, sentence)
                     return
                 content_hash, size = hash_of(file, expected=status.st_size)
-                if size == status.st_size and _signature(os.fstat(file)) == _signature(status):
+                if size == status.st_size and signature_of(os.fstat(file)) == signature_of(status):
                     executable = bool(status.st_mode & stat.S_IXUSR)
                     content = FolderContent(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
                     self._settle_content(path, before, content)
@@ -331,7 +331,7 @@ class _Scan:
         spared = {unicodedata.normalize("NFC", os.fsdecode(reported.name)) for reported in self._reported}
         spared |= self._unmoved
         for path in [path for path, change in self._changes.items() if change.kind is FolderChangeKind.DELETED]:
-            if not spared.isdisjoint(_with_folders(path)):
+            if not spared.isdisjoint((path, *path.folders)):
                 del self._changes[path]
 
     def _ignore(self, path: str, is_folder: bool, rule: IgnoreRule) -> None:
@@ -368,17 +368,6 @@ def _below(folder: str | None, path: str) -> str:
     """The last name of a path in this folder; for what is in no known folder a name that nothing has."""
     name = path.rpartition("/")[2]
     return "/" if folder is None else f"{folder}/{name}" if folder else name
-
-
-def _with_folders(path: TreePath) -> Iterator[str]:
-    place: TreePath | None = path
-    while place is not None:
-        yield place
-        place = place.parent
-
-
-def _signature(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _shown(path: str) -> str:

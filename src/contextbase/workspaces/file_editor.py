@@ -18,10 +18,10 @@ from contextbase.durable import flush
 from contextbase.errors import Conflict, ContextbaseError, InvalidPath, MachineProblem, NotFound, TooLarge
 from contextbase.ids import ContentHash, TreePath
 from contextbase.workspaces.editor import FolderEditor
-from contextbase.workspaces.folder import hash_of, remove_tree
+from contextbase.workspaces.folder import hash_of, remove_tree, signature_of
 from contextbase.workspaces.syscalls import Rename, rename
 
-__all__ = ["FileEditor", "StagedFile", "signature_of"]
+__all__ = ["FileEditor", "StagedFile"]
 
 _TEMPORARY: Final = "tmp"
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -203,11 +203,6 @@ class FileEditor(FolderEditor):
             with suppress(OSError), self.parent_of(folder, make=False) as parent:
                 return stat.S_ISLNK(os.stat(folder.name, dir_fd=parent, follow_symlinks=False).st_mode)
         return False
-
-
-def signature_of(status: os.stat_result) -> tuple[int, ...]:
-    """Another one after every change."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _signature_at(name: str, folder: int) -> tuple[int, ...] | None:

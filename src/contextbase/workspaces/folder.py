@@ -14,7 +14,7 @@ from typing import Final, Self
 from contextbase.ids import ContentHash
 from contextbase.workspaces.syscalls import open_beneath
 
-__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "open_file_in", "remove_tree", "unshut"]
+__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "open_file_in", "remove_tree", "signature_of", "unshut"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
@@ -88,6 +88,11 @@ def listing_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
             except FileNotFoundError:
                 continue  # gone since: a later look decides
     return found
+
+
+def signature_of(status: os.stat_result) -> tuple[int, ...]:
+    """Another one after every change."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def attribute_of(file: int | str, name: str) -> bytes | None:

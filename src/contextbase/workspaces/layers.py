@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from contextbase.storage.model import Kind
 from contextbase.workspaces.layer_view import LayerView
 from contextbase.workspaces.model import MirrorEntry, Owner
 from contextbase.workspaces.ports import LocalContent
-from contextbase.workspaces.syscalls import clone_file, make_whiteout, sync_filesystem
+from contextbase.workspaces.syscalls import copy_content, make_whiteout, sync_filesystem
 
 __all__ = ["Layer", "LayerWriter", "marker_of", "read_layers"]
 
@@ -173,5 +172,4 @@ def _fill(file: BinaryIO, content: LocalContent) -> None:
         file.write(content)
         return
     with content.open("rb") as source:
-        if not clone_file(source.fileno(), file.fileno()):
-            shutil.copyfileobj(source, file, 1 << 20)
+        copy_content(source.fileno(), file.fileno())

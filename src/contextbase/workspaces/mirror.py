@@ -206,11 +206,11 @@ class Mirror:
 
     async def _topmost_gone(self, snapshot: SnapshotKey, gone: Iterable[TreePath]) -> list[TreePath]:
         """A folder that went with its last entry is hidden as one."""
-        folders = {TreePath.stored(folder) for path in gone for folder in (path, *_above(path))}
+        folders = {TreePath.stored(folder) for path in gone for folder in (path, *path.folders)}
         standing = await self._source.standing(snapshot, folders)
         topmost = set()
         for path in gone:
-            lost = [folder for folder in (path, *_above(path)) if folder not in standing]
+            lost = [folder for folder in (path, *path.folders) if folder not in standing]
             if path not in standing:
                 topmost.add(TreePath.stored(min(lost, key=len)))
         return sorted(topmost)
@@ -311,10 +311,3 @@ async def _batches(entries: AsyncIterator[MirrorEntry]) -> AsyncIterator[list[Mi
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _above(path: TreePath) -> Iterable[TreePath]:
-    parent = path.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent
