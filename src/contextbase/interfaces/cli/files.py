@@ -4,6 +4,7 @@ import base64
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -12,18 +13,12 @@ from rich.filesize import decimal
 
 from contextbase.errors import ContextbaseError, InvalidInput, NotFound, error_of_code
 from contextbase.interfaces.cli import workspace_files
+from contextbase.interfaces.cli.command import CommandResult, command
 from contextbase.interfaces.cli.completion import complete_path
-from contextbase.interfaces.cli.connection import At, Data, LeaseOption, Project, connect, named, snapshot
+from contextbase.interfaces.cli.connection import At, LeaseOption, NamedProject, snapshot
 from contextbase.interfaces.cli.identifiers import short_id
 from contextbase.interfaces.cli.options import Message, ProjectPath, Workspace
-from contextbase.interfaces.cli.output import (
-    Json,
-    errors_shown,
-    print_json,
-    print_line,
-    progress,
-    told_if_interrupted,
-)
+from contextbase.interfaces.cli.output import print_line, progress, told_if_interrupted
 from contextbase.interfaces.cli.phrases import counted
 from contextbase.interfaces.cli.transfers import INLINE_BYTES, local_file, pieces_of
 from contextbase.sdk import Change, Client
@@ -47,8 +42,9 @@ Base = Annotated[
 ]
 
 
-@errors_shown
+@command
 def ls(
+    client: Client,
     path: Annotated[
         str,
         typer.Argument(
@@ -58,22 +54,20 @@ def ls(
     recursive: Annotated[bool, typer.Option("--recursive", "-R", help="Also list what is in subfolders.")] = False,
     at: At = None,
     workspace: Workspace = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """List the files of a project, or of an open workspace."""
     entries: Sequence[EntryView | FileEntryView]
-    with connect(data) as client:
-        name = named(project)
-        if workspace is not None:
-            workspace_files.check_no_commit(at=at)
-            entries = list(workspace_files.entries_of(client, name, workspace, path, recursive=recursive))
-        else:
-            entries = list(_listed(client, name, path, recursive=recursive, at=snapshot(client, name, at)))
-    if as_json:
-        print_json(entries)
-        return
+    if workspace is not None:
+        workspace_files.check_no_commit(at=at)
+        entries = list(workspace_files.entries_of(client, project, workspace, path, recursive=recursive))
+    else:
+        entries = list(_listed(client, project, path, recursive=recursive, at=snapshot(client, project, at)))
+    return CommandResult(entries, partial(_print_entries, entries))
+
+
+def _print_entries(entries: Sequence[EntryView | FileEntryView]) -> None:
     if not entries:
         print_line("There are no files. Add one: contextbase put FILE PATH")
     for entry in entries:
@@ -90,37 +84,36 @@ def _commit(entry: EntryView | FileEntryView) -> str:
     return str(entry.seq) if isinstance(entry, EntryView) and entry.seq is not None else ""
 
 
-@errors_shown
+@command
 def cat(
+    client: Client,
     path: ProjectPath,
     at: At = None,
     workspace: Workspace = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+    as_json: bool,
+) -> CommandResult | None:
     """Print a file. With --json, print its entry with the content, or the first 5,000 characters in a workspace."""
-    with connect(data) as client:
-        name = named(project)
-        if workspace is not None:
-            workspace_files.check_no_commit(at=at)
-            if as_json:
-                print_json(client.files.read(name, path, workspace=workspace))
-                return
-            pieces = client.files.download(name, path, workspace=workspace)
-        else:
-            seq = snapshot(client, name, at)
-            if as_json:
-                print_json(_entry(client, name, path, at=seq, contents=True))
-                return
-            pieces = client.download(name, path=path, seq=seq)
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+    if workspace is not None:
+        workspace_files.check_no_commit(at=at)
+        if as_json:
+            return CommandResult(client.files.read(project, path, workspace=workspace), "")
+        pieces = client.files.download(project, path, workspace=workspace)
+    else:
+        seq = snapshot(client, project, at)
+        if as_json:
+            return CommandResult(_entry(client, project, path, at=seq, contents=True), "")
+        pieces = client.download(project, path=path, seq=seq)
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+    return None
 
 
-@errors_shown
+@command
 def put(
+    client: Client,
     file: Annotated[str, typer.Argument(help="A file on this machine; - for standard input.", show_default=False)],
     path: ProjectPath,
     base: Base = None,
@@ -130,29 +123,26 @@ def put(
     message: Message = "",
     lease: LeaseOption = None,
     workspace: Workspace = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Write a file to a project. What others changed since --base, or --base-version, is merged."""
     if base is not None and base_version is not None:
         raise InvalidInput("Give --base or --base-version, not both.")
-    name = named(project)
-    with connect(data) as client:
-        if workspace is not None:
-            workspace_files.check_no_commit(base=base, base_version=base_version, message=message)
-            _print_results([workspace_files.write(client, name, workspace, file, path)], as_json=as_json)
-            return
-        with told_if_interrupted(lambda: "Nothing was committed."):
-            change = _write_of(client, name, file, path).model_copy(update={"base_version": base_version})
-            seq, epoch = _seen(client, name, base)
-        with told_if_interrupted(_unknown):
-            answer = client.commit(name, [change], base_seq=seq, epoch=epoch, message=message, lease=lease)
-    _report(answer, as_json=as_json)
+    if workspace is not None:
+        workspace_files.check_no_commit(base=base, base_version=base_version, message=message)
+        return _written([workspace_files.write(client, project, workspace, file, path)])
+    with told_if_interrupted(lambda: "Nothing was committed."):
+        change = _write_of(client, project, file, path).model_copy(update={"base_version": base_version})
+        seq, epoch = _seen(client, project, base)
+    with told_if_interrupted(_unknown):
+        answer = client.commit(project, [change], base_seq=seq, epoch=epoch, message=message, lease=lease)
+    return _committed(answer)
 
 
-@errors_shown
+@command
 def rm(
+    client: Client,
     paths: Annotated[
         list[str],
         typer.Argument(metavar="PATH", help="Paths in the project.", show_default=False, autocompletion=complete_path),
@@ -164,28 +154,24 @@ def rm(
     message: Message = "",
     lease: LeaseOption = None,
     workspace: Workspace = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Delete files. Their history stays."""
-    name = named(project)
-    with connect(data) as client:
-        if workspace is not None:
-            workspace_files.check_no_commit(base=base, message=message)
-            deleted = workspace_files.delete(client, name, workspace, paths, recursive=recursive)
-            _print_results(deleted, as_json=as_json)
-            return
-        seq, epoch = _seen(client, name, base)
-        targets = [entry for path in paths for entry in _tree(client, name, path, at=seq, recursive=recursive)]
-        changes = [Change(action="delete", path=path) for path in dict.fromkeys(targets)]
-        with told_if_interrupted(_unknown):
-            answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, lease=lease)
-    _report(answer, as_json=as_json)
+    if workspace is not None:
+        workspace_files.check_no_commit(base=base, message=message)
+        return _written(workspace_files.delete(client, project, workspace, paths, recursive=recursive))
+    seq, epoch = _seen(client, project, base)
+    targets = [entry for path in paths for entry in _tree(client, project, path, at=seq, recursive=recursive)]
+    changes = [Change(action="delete", path=path) for path in dict.fromkeys(targets)]
+    with told_if_interrupted(_unknown):
+        answer = client.commit(project, changes, base_seq=seq, epoch=epoch, message=message, lease=lease)
+    return _committed(answer)
 
 
-@errors_shown
+@command
 def mv(
+    client: Client,
     source: Annotated[
         str, typer.Argument(help="A file or folder in the project.", show_default=False, autocompletion=complete_path)
     ],
@@ -194,33 +180,27 @@ def mv(
     message: Message = "",
     lease: LeaseOption = None,
     workspace: Workspace = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Rename a file, or a folder with everything in it. Either all of it is renamed or nothing."""
-    name = named(project)
     source, target = source.rstrip("/"), target.rstrip("/")
-    with connect(data) as client:
-        if workspace is not None:
-            workspace_files.check_no_commit(base=base, message=message)
-            _print_results(workspace_files.rename(client, name, workspace, source, target), as_json=as_json)
-            return
-        seq, epoch = _seen(client, name, base)
-        changes = [
-            Change(action="rename", path=path, target=target + path.removeprefix(source))
-            for path in _tree(client, name, source, at=seq, recursive=True)
-        ]
-        with told_if_interrupted(_unknown):
-            answer = client.commit(name, changes, base_seq=seq, epoch=epoch, message=message, atomic=True, lease=lease)
-    _report(answer, as_json=as_json)
+    if workspace is not None:
+        workspace_files.check_no_commit(base=base, message=message)
+        return _written(workspace_files.rename(client, project, workspace, source, target))
+    seq, epoch = _seen(client, project, base)
+    changes = [
+        Change(action="rename", path=path, target=target + path.removeprefix(source))
+        for path in _tree(client, project, source, at=seq, recursive=True)
+    ]
+    with told_if_interrupted(_unknown):
+        answer = client.commit(project, changes, base_seq=seq, epoch=epoch, message=message, atomic=True, lease=lease)
+    return _committed(answer)
 
 
-def _print_results(results: list[FileWriteView], *, as_json: bool) -> None:
-    if as_json:
-        print_json(results)
-    else:
-        workspace_files.print_results(results)
+def _written(results: list[FileWriteView]) -> CommandResult:
+    """To a workspace."""
+    return CommandResult(results, partial(workspace_files.print_results, results))
 
 
 def _seen(client: Client, project: str, base: int | None) -> tuple[int, UUID | None]:
@@ -283,20 +263,19 @@ def _unknown() -> str:
     return "The commit may have been made or not: `contextbase log` shows it."
 
 
-def _report(answer: CommitView, *, as_json: bool) -> None:
-    """What became of each change; an error if any was refused."""
-    if as_json:
-        print_json(answer)
-    else:
-        for change in answer.changes:
-            if change.status != "refused":
-                place = change.result_path or change.path
-                print_line(f"{change.status.replace('_', ' ')}  {place}{what_is_left(change)}")
-        if answer.committed:
-            print_line(f"Commit {answer.seq}.")
+def _committed(answer: CommitView) -> CommandResult:
+    """What became of each change; a failure if any was refused."""
     refused = [change for change in answer.changes if change.status == "refused"]
-    if refused and as_json:
-        raise typer.Exit(1)
+    return CommandResult(answer, partial(_print_commit, answer, refused), is_failure=bool(refused))
+
+
+def _print_commit(answer: CommitView, refused: Sequence[ChangeView]) -> None:
+    for change in answer.changes:
+        if change.status != "refused":
+            place = change.result_path or change.path
+            print_line(f"{change.status.replace('_', ' ')}  {place}{what_is_left(change)}")
+    if answer.committed:
+        print_line(f"Commit {answer.seq}.")
     if refused:
         raise _refusal(refused[0].code, refused[0].reason, more=len(refused) - 1)
 

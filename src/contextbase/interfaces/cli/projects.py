@@ -15,10 +15,9 @@ from rich.markup import escape
 from contextbase.errors import InvalidInput, NotFound
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_project
-from contextbase.interfaces.cli.connection import Data, connect
 from contextbase.interfaces.cli.identifiers import find_id
 from contextbase.interfaces.cli.options import Yes
-from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json, print_line
+from contextbase.interfaces.cli.output import console
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.sdk import Client
 from contextbase.wire.project import ProjectDetail, ProjectView
@@ -195,26 +194,19 @@ def _script(file: Path) -> str:
 
 
 @commands.command("delete")
-@errors_shown
-def delete(
-    name: Name,
-    yes: Yes = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@command
+def delete(client: Client, name: Name, yes: Yes = False, *, as_json: bool) -> CommandResult:
     """Hide a project and free its name. Its history stays stored."""
-    with connect(data) as client:
-        project = _found(client, name)
-        if not yes:
-            if as_json:
-                raise InvalidInput("Deleting with --json needs --yes.")
-            files = "" if project.files is None else f"{_files(project)}, "
-            typer.confirm(f"Delete project {project.name} ({files}commit {project.head})?", abort=True)
-        deleted = client.projects.delete(str(project.id))
-    if as_json:
-        print_json(deleted)
-    else:
-        print_line(f"Deleted project {deleted.name}. Its history stays stored under the id {deleted.id}.")
+    project = _found(client, name)
+    if not yes:
+        if as_json:
+            raise InvalidInput("Deleting with --json needs --yes.")
+        files = "" if project.files is None else f"{_files(project)}, "
+        typer.confirm(f"Delete project {project.name} ({files}commit {project.head})?", abort=True)
+    deleted = client.projects.delete(str(project.id))
+    return CommandResult(
+        deleted, f"Deleted project {deleted.name}. Its history stays stored under the id {deleted.id}."
+    )
 
 
 def _found(client: Client, text: str) -> ProjectDetail:

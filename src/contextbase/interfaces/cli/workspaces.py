@@ -1,6 +1,7 @@
 """`contextbase workspace …`: a private folder for every agent, and the way back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, cast, get_args
 
@@ -9,17 +10,13 @@ from rich.text import Text
 
 from contextbase.errors import Forbidden, InvalidInput
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
-from contextbase.interfaces.cli.connection import Data, NamedProject, Project, agent_here, connect, named
+from contextbase.interfaces.cli.connection import NamedProject, Project, agent_here
 from contextbase.interfaces.cli.diff import Values, patches
 from contextbase.interfaces.cli.options import Folder, Limit, Message, Yes
 from contextbase.interfaces.cli.output import (
-    Json,
     error_console,
-    errors_shown,
     on_one_line,
-    print_json,
     print_line,
-    print_long,
     print_table,
 )
 from contextbase.interfaces.cli.phrases import counted, local_time
@@ -69,8 +66,9 @@ Run = Annotated[
 
 
 @commands.command("create")
-@errors_shown
+@command
 def create(
+    client: Client,
     at: Annotated[
         str | None,
         typer.Option(
@@ -85,25 +83,22 @@ def create(
         bool, typer.Option("--meta", help="Show what is known about its files in .meta, to `cat`, `ls` and tools.")
     ] = False,
     agent: Agent = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    project: NamedProject,
+) -> CommandResult:
     """Create a folder with the project's files, and print its path: cd "$(contextbase workspace create)"
 
     If the agent has a workspace already, that one is printed, as it is."""
-    with connect(data) as client:
-        workspace = client.workspaces.create(named(project), agent=agent, at=at, folder=folder, meta=meta)
-    _print_path(workspace, as_json=as_json)
+    workspace = client.workspaces.create(project, agent=agent, at=at, folder=folder, meta=meta)
+    return CommandResult(workspace, partial(_print_path, workspace))
 
 
 @commands.command("path")
-@errors_shown
-def path(agent: Agent = None, project: Project = None, data: Data = None, as_json: Json = False) -> None:
+@command
+def path(client: Client, agent: Agent = None, *, project: NamedProject) -> CommandResult:
     """Print the path of the agent's workspace. After a crash or reboot the folder is there again."""
-    with connect(data) as client:
-        workspace = client.workspaces.get(named(project), agent=agent)
-    _print_path(workspace, as_json=as_json)
+    workspace = client.workspaces.get(project, agent=agent)
+    return CommandResult(workspace, partial(_print_path, workspace))
 
 
 @commands.command("view")
@@ -115,25 +110,26 @@ def view(client: Client, *, project: NamedProject) -> CommandResult:
 
 
 @commands.command("list")
-@errors_shown
+@command
 def list_(
+    client: Client,
     state: Annotated[
         str, typer.Option(help="Only workspaces in this state: open, completed, abandoned, lost or all.")
     ] = "open",
     limit: Limit = 100,
     project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """List workspaces, newest first: everybody's with 'admin', else your own."""
     if state not in (*get_args(WorkspaceStateName), "all"):
         raise InvalidInput(f"{state[:40]!r} is not a state: {', '.join(get_args(WorkspaceStateName))} or all.")
-    with connect(data) as client:
-        found = list(_listed(client, project, None if state == "all" else cast("WorkspaceStateName", state), limit))
-        if as_json:
-            print_json(found)
-            return
-        names = {each: client.projects.get(str(each)).name for each in {one.project_id for one in found}}
+    found = list(_listed(client, project, None if state == "all" else cast("WorkspaceStateName", state), limit))
+    none_open = "There are no open workspaces. Create one: contextbase workspace create"
+    empty = none_open if state == "open" and not project else "No workspaces match."
+    return CommandResult(found, partial(_print_workspaces, client, found, empty=empty))
+
+
+def _print_workspaces(client: Client, found: Sequence[WorkspaceView], *, empty: str) -> None:
+    names = {each: client.projects.get(str(each)).name for each in {one.project_id for one in found}}
     print_table(
         ("AGENT", "PROJECT", "STATE", "SNAPSHOT", "COMMITS", "SEEN", "MACHINE"),
         (
@@ -148,9 +144,7 @@ def list_(
             )
             for one in found
         ),
-        empty="There are no open workspaces. Create one: contextbase workspace create"
-        if state == "open" and not project
-        else "No workspaces match.",
+        empty=empty,
     )
 
 
@@ -165,24 +159,20 @@ def status(client: Client, agent: Agent = None, project: Project = None) -> Comm
 
 
 @commands.command("diff")
-@errors_shown
+@command
 def diff(
+    client: Client,
     path: Annotated[
         str | None, typer.Argument(help="Only this file, or this folder and all below it.", show_default=False)
     ] = None,
     values: Values = False,
     agent: Agent = None,
     project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Show the changes that are not committed yet."""
-    with connect(data) as client:
-        files = _compared(client, project, agent, path)
-        if as_json:
-            print_json([file.model_copy(update={"patch": None, "values": None}) for file in files])
-        else:
-            print_long(patches(files, values=values))
+    files = _compared(client, project, agent, path)
+    without_patches = (file.model_copy(update={"patch": None, "values": None}) for file in files)
+    return CommandResult(without_patches, patches(files, values=values))
 
 
 @commands.command("commit")
@@ -289,26 +279,18 @@ def complete(
 
 
 @commands.command("abandon")
-@errors_shown
+@command
 def abandon(
-    yes: Yes = False,
-    agent: Agent = None,
-    project: Project = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+    client: Client, yes: Yes = False, agent: Agent = None, project: Project = None, *, as_json: bool
+) -> CommandResult:
     """Remove the folder and everything in it, for good. Asks first if there are changes."""
-    with connect(data) as client:
-        question = None if yes else _question(client, project, agent)
-        if question is not None:
-            if as_json:
-                raise InvalidInput(f"{question} Abandoning it with --json needs --yes.")
-            typer.confirm(f"{question} Abandon it for good?", abort=True)
-        abandoned = client.workspaces.abandon(project, agent=agent)
-    if as_json:
-        print_json(abandoned)
-    else:
-        print_line(f"Removed the workspace of {abandoned.agent}.")
+    question = None if yes else _question(client, project, agent)
+    if question is not None:
+        if as_json:
+            raise InvalidInput(f"{question} Abandoning it with --json needs --yes.")
+        typer.confirm(f"{question} Abandon it for good?", abort=True)
+    abandoned = client.workspaces.abandon(project, agent=agent)
+    return CommandResult(abandoned, f"Removed the workspace of {abandoned.agent}.")
 
 
 def _sign(registered: FileWriteView) -> str:
@@ -362,11 +344,8 @@ def _here() -> Path | None:
         return None
 
 
-def _print_path(workspace: WorkspaceView, *, as_json: bool) -> None:
+def _print_path(workspace: WorkspaceView) -> None:
     """Alone on standard output, for `cd "$(…)"`; what is worth knowing goes beside it."""
-    if as_json:
-        print_json(workspace)
-        return
     if not Path(workspace.path).is_dir():
         error_console.print(
             f"The folder is on the machine {workspace.machine}, which this machine cannot reach.", highlight=False
