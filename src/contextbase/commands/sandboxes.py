@@ -101,13 +101,12 @@ class AgentSandboxes:
     ) -> list[SandboxRecord]:
         """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
         one folder the caller's own on workspaces that show no more than that."""
-        everybody = caller.administers(project_id)
-        caller.require(Action.ADMIN if everybody else Action.READ, project_id)
+        agent = caller.listed_principal(project_id)
         async with self.database.connection() as connection:
             return await self.repository.page(
                 connection,
                 project_id=project_id,
-                agent=None if everybody else caller.principal.id,
+                agent=agent,
                 before=before,
                 limit=limit,
                 within=caller.grant.path_prefix,

@@ -391,14 +391,15 @@ SELECT id FROM principals WHERE name = $1 AND ($2::text IS NULL OR kind = $2)
 -- How people name these principals.
 SELECT id, kind, name FROM principals WHERE id = ANY ($1::uuid[])
 
--- name: audit_before
--- A chain's rows below a number, newest first. $6 is a path, meaning what is below it too; $7 is how the details of a
--- rename, or of a commit of several changes, spell it: a first sieve.
+-- part: audit_rows
 SELECT a.number, a.at, a.operator_type, a.token_id, a.action, a.path, a.node_id, a.base_seq, a.seq, a.old_hash,
        a.new_hash, a.strategy, a.summary, a.origin, a.trace_id, a.details, a.mac,
        p.kind AS principal_kind, p.name AS principal_name
 FROM audit a LEFT JOIN principals p ON p.id = a.principal_id
-WHERE a.chain = $1 AND a.number < $2
+
+-- part: audit_filter
+-- $6 is a path, meaning what is below it too; $7 is how the details of a rename, or of a commit of several changes,
+-- spell it: a first sieve.
   AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
   AND ($5::text IS NULL OR a.action = $5)
   AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
@@ -407,23 +408,19 @@ WHERE a.chain = $1 AND a.number < $2
   AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
   AND ($12::text IS NULL OR a.operator_type = $12)
   AND ($13::uuid IS NULL OR a.node_id = $13 OR strpos(a.details, $13::text) > 0)
+
+-- name: audit_before
+-- A chain's rows below a number, newest first.
+-- use: audit_rows
+WHERE a.chain = $1 AND a.number < $2
+  -- use: audit_filter
 ORDER BY a.number DESC
 LIMIT $3
 
 -- name: audit_after
 -- Likewise, those above a number, oldest first.
-SELECT a.number, a.at, a.operator_type, a.token_id, a.action, a.path, a.node_id, a.base_seq, a.seq, a.old_hash,
-       a.new_hash, a.strategy, a.summary, a.origin, a.trace_id, a.details, a.mac,
-       p.kind AS principal_kind, p.name AS principal_name
-FROM audit a LEFT JOIN principals p ON p.id = a.principal_id
+-- use: audit_rows
 WHERE a.chain = $1 AND a.number > $2
-  AND ($4::uuid[] IS NULL OR a.principal_id = ANY ($4))
-  AND ($5::text IS NULL OR a.action = $5)
-  AND ($6::text IS NULL OR a.path = $6 OR (a.path >= $6 || '/' AND a.path < $6 || '0')
-       OR strpos(a.details, $7) > 0)
-  AND ($8::timestamptz IS NULL OR a.at >= $8) AND ($9::timestamptz IS NULL OR a.at < $9)
-  AND ($10::bigint IS NULL OR a.seq >= $10) AND ($11::bigint IS NULL OR a.seq <= $11)
-  AND ($12::text IS NULL OR a.operator_type = $12)
-  AND ($13::uuid IS NULL OR a.node_id = $13 OR strpos(a.details, $13::text) > 0)
+  -- use: audit_filter
 ORDER BY a.number
 LIMIT $3

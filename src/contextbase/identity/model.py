@@ -302,6 +302,13 @@ class Caller:
             return Action.ADMIN in self.grant.actions
         return self.grant.allows(Action.ADMIN, project_id)
 
+    def listed_principal(self, project_id: ProjectId | None) -> PrincipalId | None:
+        """Whose workspaces and sandboxes in that project (None: in all) the caller may list: its own, or (None)
+        everybody's. Raises `Forbidden` if it may not even read."""
+        everybody = self.administers(project_id)
+        self.require(Action.ADMIN if everybody else Action.READ, project_id)
+        return None if everybody else self.principal.id
+
     @property
     def limited_by(self) -> Principal | None:
         """Whose rights bound the caller's own: an agent in a run may do no more than whoever it works for."""

@@ -93,6 +93,11 @@ FROM (
 ) v
 WHERE replaced_seq IS NULL OR replaced_seq > $3
 
+-- part: versions_for_json
+    SELECT node_id, number, seq, path, kind, encode(content_hash, 'hex') AS content_hash, size, executable, mime,
+           base_number, merged_number, encode(sent_hash, 'hex') AS sent_hash
+    FROM versions v
+
 -- name: diff_page
 -- The nodes that differ between snapshots $2 and $3, by node, after $4: O(changes), whatever the tree's size.
 WITH touched AS (
@@ -103,16 +108,12 @@ WITH touched AS (
 SELECT t.node_id AS touched_id, to_jsonb(b) AS before, to_jsonb(a) AS after
 FROM touched t
 LEFT JOIN LATERAL (
-    SELECT node_id, number, seq, path, kind, encode(content_hash, 'hex') AS content_hash, size, executable, mime,
-           base_number, merged_number, encode(sent_hash, 'hex') AS sent_hash
-    FROM versions v
+    -- use: versions_for_json
     WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.seq <= $2
       AND (v.replaced_seq IS NULL OR v.replaced_seq > $2) AND v.kind <> 'deleted'
 ) b ON true
 LEFT JOIN LATERAL (
-    SELECT node_id, number, seq, path, kind, encode(content_hash, 'hex') AS content_hash, size, executable, mime,
-           base_number, merged_number, encode(sent_hash, 'hex') AS sent_hash
-    FROM versions v
+    -- use: versions_for_json
     WHERE v.project_id = $1 AND v.node_id = t.node_id AND v.seq <= $3
       AND (v.replaced_seq IS NULL OR v.replaced_seq > $3) AND v.kind <> 'deleted'
 ) a ON true

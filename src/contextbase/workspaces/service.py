@@ -325,13 +325,12 @@ class WorkspaceService:
     ) -> list[WorkspaceRecord]:
         """Newest first: everybody's for who may manage the project (None: all), else the caller's own. With a token for
         one folder the caller's own that show no more than that."""
-        everybody = caller.administers(project_id)
-        caller.require(Action.ADMIN if everybody else Action.READ, project_id)
+        agent = caller.listed_principal(project_id)
         async with self._database.connection() as connection:
             return await self._registry.page(
                 connection,
                 project_id=project_id,
-                agent=None if everybody else caller.principal.id,
+                agent=agent,
                 state=state,
                 before=before,
                 limit=limit,

@@ -7510,12 +7510,12 @@ export interface operations {
     list_workspaces_api_v1_workspaces_get: {
         parameters: {
             query?: {
-                /** @description Left out: all you may see. */
-                project?: string | null;
                 /** @description Left out: any. */
                 state?: ("open" | "completed" | "abandoned" | "lost") | null;
                 before?: string | null;
                 limit?: number;
+                /** @description Left out: all you may see. */
+                project?: string | null;
             };
             header?: never;
             path?: never;
@@ -7849,10 +7849,10 @@ export interface operations {
     list_sandboxes_api_v1_sandboxes_get: {
         parameters: {
             query?: {
-                /** @description Left out: all you may see. */
-                project?: string | null;
                 before?: string | null;
                 limit?: number;
+                /** @description Left out: all you may see. */
+                project?: string | null;
             };
             header?: never;
             path?: never;
@@ -7981,10 +7981,10 @@ export interface operations {
     list_chats_api_v1_chat_get: {
         parameters: {
             query?: {
-                /** @description Left out: all. */
-                project?: string | null;
                 before?: string | null;
                 limit?: number;
+                /** @description Left out: all you may see. */
+                project?: string | null;
             };
             header?: never;
             path?: never;
@@ -8116,10 +8116,10 @@ export interface operations {
     list_sessions_api_v1_sessions_get: {
         parameters: {
             query?: {
-                /** @description Left out: all. */
-                project?: string | null;
                 before?: string | null;
                 limit?: number;
+                /** @description Left out: all you may see. */
+                project?: string | null;
             };
             header?: never;
             path?: never;
@@ -8512,10 +8512,10 @@ export interface operations {
     list_shared_sessions_api_v1_shared_sessions_get: {
         parameters: {
             query?: {
-                /** @description Left out: all. */
-                project?: string | null;
                 before?: string | null;
                 limit?: number;
+                /** @description Left out: all you may see. */
+                project?: string | null;
             };
             header?: never;
             path?: never;
@@ -8745,11 +8745,11 @@ export interface operations {
             query?: {
                 /** @description Left out: all. */
                 state?: components["schemas"]["QuestionStatus"] | null;
-                /** @description Left out: all. */
-                project?: string | null;
                 /** @description A question's id. */
                 before?: string | null;
                 limit?: number;
+                /** @description Left out: all you may see. */
+                project?: string | null;
             };
             header?: never;
             path?: never;

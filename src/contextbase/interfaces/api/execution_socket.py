@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
-from fastapi import WebSocket, WebSocketDisconnect
+from fastapi import Depends, Query, WebSocket, WebSocketDisconnect
 from pydantic import ValidationError
 
 from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere
@@ -21,6 +21,7 @@ __all__ = [
     "TOO_MUCH",
     "UNREADABLE",
     "CommandInput",
+    "ScreenSize",
     "close_refused",
     "end_when_refused",
     "first_of",
@@ -31,6 +32,15 @@ __all__ = [
 UNREADABLE, REFUSED, TOO_MUCH = 1007, 1008, 1009  # why a socket is closed
 _LONGEST_REASON: Final = 120
 _MOST_WAITING: Final = 16 << 20
+
+
+def _screen_size(
+    rows: Annotated[int, Query(ge=1, le=9999)] = 24, columns: Annotated[int, Query(ge=1, le=9999)] = 80
+) -> TerminalSize:
+    return TerminalSize(rows=rows, columns=columns)
+
+
+ScreenSize = Annotated[TerminalSize, Depends(_screen_size)]
 
 
 async def refuse_or_bridge(websocket: WebSocket, error: ContextbaseError) -> None:

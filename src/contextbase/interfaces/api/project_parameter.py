@@ -10,7 +10,7 @@ from contextbase.ids import ProjectId
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.wire.commit import ProjectName
 
-__all__ = ["ProjectToAdminister", "ProjectToRead", "ProjectToWrite"]
+__all__ = ["ProjectFilter", "ProjectToAdminister", "ProjectToRead", "ProjectToWrite"]
 
 
 def _project_to(action: Action) -> Callable[..., Awaitable[ProjectId]]:
@@ -22,6 +22,15 @@ def _project_to(action: Action) -> Callable[..., Awaitable[ProjectId]]:
     return project_id
 
 
+async def _project_filter(
+    caller: AuthenticatedCaller,
+    services: AuthenticatedServices,
+    project: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
+) -> ProjectId | None:
+    return None if project is None else await services.projects.id_of(caller, project)
+
+
+ProjectFilter = Annotated[ProjectId | None, Depends(_project_filter)]
 ProjectToRead = Annotated[ProjectId, Depends(_project_to(Action.READ))]
 ProjectToWrite = Annotated[ProjectId, Depends(_project_to(Action.WRITE))]
 ProjectToAdminister = Annotated[ProjectId, Depends(_project_to(Action.ADMIN))]

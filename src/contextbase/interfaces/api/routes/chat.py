@@ -19,12 +19,12 @@ from contextbase.interfaces.api.chat_problems import ChatRoute
 from contextbase.interfaces.api.chat_stream import chat_stream
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import STREAMED_EVENTS
+from contextbase.interfaces.api.project_parameter import ProjectFilter
 from contextbase.interfaces.api.routes.sessions import list_sessions
 from contextbase.interfaces.api.session_views import run_details_view
 from contextbase.sessions.attachments import AttachedFile
 from contextbase.sessions.model import AgentSession, RunWishes, SessionRequest, checked_prompt
 from contextbase.wire.chat import ChatCreate, ChatId, ChatMessage, ChatMessagePage, ChatPage, ChatStart, ChatStopView
-from contextbase.wire.commit import ProjectName
 
 __all__ = ["router"]
 
@@ -72,12 +72,12 @@ async def list_chats(
     *,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    project: Annotated[ProjectName | None, Query(description="Left out: all.")] = None,
+    project_id: ProjectFilter,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> ChatPage:
     """Your own, newest first."""
-    page = await list_sessions(caller=caller, services=services, project=project, before=before, limit=limit)
+    page = await list_sessions(caller=caller, services=services, project_id=project_id, before=before, limit=limit)
     return ChatPage(chats=page.sessions, next_before=page.next_before)
 
 

@@ -19,6 +19,8 @@ from contextbase.interfaces.api.file_views import info_view, tree_view, usage_vi
 from contextbase.interfaces.api.json_body import JsonBodyRoute
 from contextbase.interfaces.api.routes import workspaces
 from contextbase.interfaces.api.routes.files import (
+    ListedAfter,
+    ListLimit,
     NamedPath,
     QueriedPath,
     folder_of,
@@ -126,8 +128,8 @@ async def list_files(
     place: At,
     agents: AuthenticatedAgents,
     path: QueriedPath = None,
-    after: Annotated[str, Query(max_length=1024, pattern=r"^[^\x00]*$")] = "",
-    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+    after: ListedAfter = "",
+    limit: ListLimit = 1000,
 ) -> AliasedList:
     page = await agents.files.list(place, folder_of(path), after=after, limit=limit)
     return AliasedList(files=[_entry(entry) for entry in page.entries], nextAfter=page.next_after)

@@ -49,7 +49,17 @@ from contextbase.wire.files import (
 )
 from contextbase.wire.snapshot import LONGEST_REF
 
-__all__ = ["STREAMED", "NamedPath", "QueriedPath", "folder_of", "project_router", "workspace_place", "workspace_router"]
+__all__ = [
+    "STREAMED",
+    "ListLimit",
+    "ListedAfter",
+    "NamedPath",
+    "QueriedPath",
+    "folder_of",
+    "project_router",
+    "workspace_place",
+    "workspace_router",
+]
 
 STREAMED: Final = r"/api/v1/(((files|workspaces?)/[^/]+/)?upload|(files|workspaces)/[^/]+/write/.*)"
 """The paths that take bodies of any length."""
@@ -122,6 +132,8 @@ Context = Annotated[OperationContext, Depends(_context)]
 Message = Annotated[OperationContext, Depends(_message)]
 NamedPath = Annotated[TreePath, Depends(_named_path)]
 QueriedPath = Annotated[str | None, Query(max_length=_LONGEST_PATH, description="Left out: the top folder.")]
+ListedAfter = Annotated[str, Query(max_length=1024, pattern=r"^[^\x00]*$")]
+ListLimit = Annotated[int, Query(ge=1, le=1000)]
 
 
 def folder_of(path: str | None) -> TreePath | None:
@@ -137,8 +149,8 @@ def _router(prefix: str, tag: str, opened: Callable[..., Any]) -> APIRouter:
         place: At,
         agents: AuthenticatedAgents,
         path: QueriedPath = None,
-        after: Annotated[str, Query(max_length=1024, pattern=r"^[^\x00]*$")] = "",
-        limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+        after: ListedAfter = "",
+        limit: ListLimit = 1000,
     ) -> Response:
         """A folder's files and folders, by name."""
         page = await agents.files.list(place, folder_of(path), after=after, limit=limit)

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Path, Query
 from contextbase.agent_vocabulary import QuestionStatus
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectFilter
 from contextbase.interfaces.api.routes.runs import NamedRun
 from contextbase.interfaces.api.session_views import question_view
 from contextbase.sessions.answers import QuestionReply
-from contextbase.wire.commit import ProjectName
 from contextbase.wire.question import QuestionPage, QuestionReplyBody, QuestionView
 
 __all__ = ["router"]
@@ -27,8 +27,8 @@ async def list_questions(
     *,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
+    project_id: ProjectFilter,
     state: Annotated[QuestionStatus | None, Query(description="Left out: all.")] = None,
-    project: Annotated[ProjectName | None, Query(description="Left out: all.")] = None,
     before: Annotated[str | None, Query(description="A question's id.", max_length=200, pattern=_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> QuestionPage:
@@ -36,7 +36,7 @@ async def list_questions(
     found = await services.sessions.questions.inbox(
         caller,
         status=state,
-        project_id=None if project is None else await services.projects.id_of(caller, project),
+        project_id=project_id,
         before=before,
         limit=limit + 1,
     )

@@ -15,6 +15,7 @@ from contextbase.interfaces.api.authentication import AuthenticatedAgents, Authe
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.event_stream import EVENT_STREAM
 from contextbase.interfaces.api.item_stream import begun_item_stream, unless_hung_up
+from contextbase.interfaces.api.project_parameter import ProjectFilter
 from contextbase.interfaces.api.routes.commands import STREAMED
 from contextbase.interfaces.api.routes.commits import bytes_of
 from contextbase.interfaces.api.run_views import (
@@ -28,7 +29,6 @@ from contextbase.interfaces.api.sandbox_commands import sandbox_command
 from contextbase.interfaces.api.watched_caller import until_refused
 from contextbase.sandbox.model import CommandOutcome, Network, Output, SandboxId
 from contextbase.sandbox.ports import Execution
-from contextbase.wire.commit import ProjectName
 from contextbase.wire.sandbox import (
     CommandBody,
     EndedItem,
@@ -71,16 +71,15 @@ async def create(
 async def list_sandboxes(
     *,
     caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
+    project_id: ProjectFilter,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SandboxPage:
     """Newest first: everybody's for 'admin', else your own."""
     found = await agents.sandboxes.list(
         caller,
-        await services.projects.id_of(caller, project) if project else caller.grant.project_id,
+        project_id or caller.grant.project_id,
         before=None if before is None else _id(before),
         limit=limit + 1,
     )

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Path, Query, Response
 
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectFilter
 from contextbase.interfaces.api.routes.sessions import NamedSession
 from contextbase.interfaces.api.session_views import session_view
 from contextbase.sessions.model import SessionId
-from contextbase.wire.commit import ProjectName
 from contextbase.wire.session import SessionPage
 from contextbase.wire.session_share import SessionShareList, SessionSharePut, SessionShareView
 
@@ -26,14 +26,14 @@ async def list_shared_sessions(
     *,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    project: Annotated[ProjectName | None, Query(description="Left out: all.")] = None,
+    project_id: ProjectFilter,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SessionPage:
     """Sessions that others share with you, newest first."""
     found, next_before = await services.sessions.shares.with_caller(
         caller,
-        project_id=None if project is None else await services.projects.id_of(caller, project),
+        project_id=project_id,
         before=None if before is None else SessionId(before),
         limit=limit,
     )

@@ -1,22 +1,21 @@
 """A person's terminal in a session's sandbox, over a web socket like that of sandboxes. It outlasts the socket."""
 
 from functools import partial
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, WebSocket
+from fastapi import APIRouter, WebSocket
 
 from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.authentication import authenticate
 from contextbase.interfaces.api.execution_socket import (
     CommandInput,
+    ScreenSize,
     close_refused,
     end_when_refused,
     first_of,
     listen,
     refuse_or_bridge,
 )
-from contextbase.sandbox.model import TerminalSize
 from contextbase.sessions.model import SessionId
 from contextbase.sessions.session_shell import SessionShell
 from contextbase.sessions.terminals import SessionTerminals
@@ -28,12 +27,7 @@ router = APIRouter(prefix="/api/v1/sessions")
 
 
 @router.websocket("/{session}/terminal")
-async def session_terminal(
-    websocket: WebSocket,
-    session: UUID,
-    rows: Annotated[int, Query(ge=1, le=9999)] = 24,
-    columns: Annotated[int, Query(ge=1, le=9999)] = 80,
-) -> None:
+async def session_terminal(websocket: WebSocket, session: UUID, size: ScreenSize) -> None:
     """Your shell in the session's sandbox, while that runs. The first message is text, {"type": "attached"}: as many
     bytes as it says were shown before. Hanging up leaves the shell as it is; it ends with `exit`, with the sandbox, and
     half an hour after the last look at it."""
@@ -41,7 +35,7 @@ async def session_terminal(
     session_id = SessionId(session)
     try:
         caller = await authenticate(websocket)
-        shell = await terminals.shell(caller, session_id, TerminalSize(rows=rows, columns=columns))
+        shell = await terminals.shell(caller, session_id, size)
     except ContextbaseError as error:
         await refuse_or_bridge(websocket, error)
         return

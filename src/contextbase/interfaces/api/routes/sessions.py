@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
+from contextbase.interfaces.api.project_parameter import ProjectFilter
 from contextbase.interfaces.api.session_views import (
     landing_view,
     opened_session_view,
@@ -22,7 +23,6 @@ from contextbase.sessions.model import RunWishes, SessionId, SessionRequest
 from contextbase.sessions.rewind import SessionRewinds
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.wire.agent_config import AgentConfig
-from contextbase.wire.commit import ProjectName
 from contextbase.wire.session import (
     IDEMPOTENCY_KEY,
     LandingView,
@@ -99,14 +99,14 @@ async def list_sessions(
     *,
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
-    project: Annotated[ProjectName | None, Query(description="Left out: all.")] = None,
+    project_id: ProjectFilter,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SessionPage:
     """Your own, newest first."""
     found = await services.sessions.service.list(
         caller,
-        project_id=None if project is None else await services.projects.id_of(caller, project),
+        project_id=project_id,
         before=None if before is None else SessionId(before),
         limit=limit + 1,
     )

@@ -11,13 +11,14 @@ from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.authentication import agents_of, authenticate
 from contextbase.interfaces.api.execution_socket import (
     CommandInput,
+    ScreenSize,
     end_when_refused,
     first_of,
     listen,
     refuse_or_bridge,
 )
 from contextbase.interfaces.api.run_views import outcome_view
-from contextbase.sandbox.model import Command, SandboxId, TerminalSize
+from contextbase.sandbox.model import Command, SandboxId
 from contextbase.sandbox.ports import Execution
 from contextbase.wire.sandbox import EndedItem
 
@@ -30,8 +31,7 @@ router = APIRouter(prefix="/api/v1/sandboxes")
 async def terminal(
     websocket: WebSocket,
     sandbox_id: UUID,
-    rows: Annotated[int, Query(ge=1, le=9999)] = 24,
-    columns: Annotated[int, Query(ge=1, le=9999)] = 80,
+    size: ScreenSize,
     command: Annotated[str | None, Query(max_length=8192)] = None,
 ) -> None:
     """A shell, or a command for one. To change the size: {"resize": {"rows": 40, "columns": 120}}. When it has ended,
@@ -45,7 +45,7 @@ async def terminal(
             Command(
                 argv=continued(command or "exec $0 -i", opened, is_placed=False),
                 has_input=True,
-                terminal=TerminalSize(rows=rows, columns=columns),
+                terminal=size,
                 asked=command or "a terminal",
             ),
         )

@@ -12,6 +12,7 @@ from contextbase.ids import ProjectId, TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.json_body import JsonBodyRoute
+from contextbase.interfaces.api.project_parameter import ProjectFilter
 from contextbase.interfaces.api.routes.diffs import Patch
 from contextbase.interfaces.api.workspace_views import (
     commit_view,
@@ -115,9 +116,8 @@ async def create(
 async def list_workspaces(
     *,
     caller: AuthenticatedCaller,
-    services: AuthenticatedServices,
     agents: AuthenticatedAgents,
-    project: Annotated[ProjectName | None, Query(description="Left out: all you may see.")] = None,
+    project_id: ProjectFilter,
     state: Annotated[WorkspaceStateName | None, Query(description="Left out: any.")] = None,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -125,7 +125,7 @@ async def list_workspaces(
     """Newest first: everybody's for 'admin', else your own."""
     found = await agents.workspaces.list(
         caller,
-        await services.projects.id_of(caller, project) if project else caller.grant.project_id,
+        project_id or caller.grant.project_id,
         state=None if state is None else WorkspaceState(state),
         before=None if before is None else WorkspaceId(int=before.int),
         limit=limit + 1,
