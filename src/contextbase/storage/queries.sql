@@ -353,11 +353,9 @@ SELECT EXISTS (SELECT FROM pg_locks
 -- name: may_remove_blobs
 SELECT pg_try_advisory_lock(1667391079, 1)
 
--- name: garbage_page
--- Blobs nothing refers to, put before $2; those an earlier GC did not finish, too.
-SELECT b.hash, b.size FROM blobs b
-WHERE b.hash > $1
-  AND (NOT b.live OR (b.renewed_at < $2
+-- part: is_garbage
+-- Nothing refers to the blob, and it was put before $2; or an earlier GC did not finish with it.
+(NOT b.live OR (b.renewed_at < $2
        AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM versions v WHERE v.sent_hash = b.hash)
        AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
@@ -365,20 +363,20 @@ WHERE b.hash > $1
        AND NOT EXISTS (SELECT FROM stream_events e WHERE e.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM session_snapshot_files f WHERE f.content_hash = b.hash)
        AND NOT EXISTS (SELECT FROM run_attachments a WHERE a.content_hash = b.hash)))
+
+-- name: garbage_page
+SELECT b.hash, b.size FROM blobs b
+WHERE b.hash > $1
+  AND
+  -- use: is_garbage
 ORDER BY b.hash
 LIMIT $3
 
 -- name: mark_blob
 -- From here on nobody can refer to it: the foreign keys refuse this for a blob somebody refers to already.
 UPDATE blobs b SET live = false
-WHERE b.hash = $1 AND (NOT b.live OR (b.renewed_at < $2
-      AND NOT EXISTS (SELECT FROM versions v WHERE v.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM versions v WHERE v.sent_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM side_versions s WHERE s.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM uploads u WHERE u.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM stream_events e WHERE e.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM session_snapshot_files f WHERE f.content_hash = b.hash)
-      AND NOT EXISTS (SELECT FROM run_attachments a WHERE a.content_hash = b.hash)))
+WHERE b.hash = $1 AND
+  -- use: is_garbage
 RETURNING true
 
 -- name: mark_stray
