@@ -63,31 +63,21 @@ class NewUpstream:
             raise InvalidInput("An upstream of a project, and no other, names the project.")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ModelCatalog:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        repository: ModelRepository,
-        identity: IdentityRepository,
-        sealer: KeySealer,
-        audit: AuditRepository,
-        clock: Clock,
-        models_changed: Callable[[], None],
-    ) -> None:
-        self._models_changed = models_changed  # told after each change of the list
-        self._database = database
-        self._repository = repository
-        self._identity = identity
-        self._sealer = sealer
-        self._audit = audit
-        self._clock = clock
+    database: Database
+    repository: ModelRepository
+    identity: IdentityRepository
+    sealer: KeySealer
+    audit: AuditRepository
+    clock: Clock
+    models_changed: Callable[[], None]
 
     async def upstreams(self, caller: Caller) -> list[ModelUpstream]:
         """Those that the caller may manage."""
         caller.require(Action.READ, caller.grant.project_id)
-        async with self._database.connection() as connection:
-            return [each for each in await self._repository.upstreams(connection) if _may_manage(caller, each)]
+        async with self.database.connection() as connection:
+            return [each for each in await self.repository.upstreams(connection) if _may_manage(caller, each)]
 
     async def add_upstream(self, caller: Caller, new: NewUpstream) -> ModelUpstream:
         """Raises `Conflict` if the name, or the scope's place for that protocol, is taken."""
@@ -108,11 +98,11 @@ class ModelCatalog:
             project_id=new.project_id,
             principal_id=caller.principal.id if new.scope is UpstreamScope.USER else None,
             may_be_private=is_administrator and new.scope is not UpstreamScope.USER,
-            sealed_key=self._sealer.seal(upstream_id, new.key) if new.key else None,
+            sealed_key=self.sealer.seal(upstream_id, new.key) if new.key else None,
         )
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             try:
-                await self._repository.add_upstream(connection, upstream, caller.principal.id)
+                await self.repository.add_upstream(connection, upstream, caller.principal.id)
             except asyncpg.UniqueViolationError:
                 raise Conflict(
                     f"There is an upstream named '{new.name}', or one for {new.protocol} in this scope. Remove "
@@ -122,20 +112,20 @@ class ModelCatalog:
         return upstream
 
     async def remove_upstream(self, caller: Caller, name: str) -> None:
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             await self._manageable(connection, caller, name)
-            await self._repository.delete_upstream(connection, name)
+            await self.repository.delete_upstream(connection, name)
             await self._note(connection, caller, "model.disconnect", f"Removed the model service '{name}'.")
 
     async def upstream(self, caller: Caller, name: str) -> ModelUpstream:
         """Raises `NotFound` if there is none that the caller may manage."""
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             return await self._manageable(connection, caller, name)
 
     async def models(self, caller: Caller) -> list[AllowedModel]:
         caller.require(Action.READ, caller.grant.project_id)
-        async with self._database.connection() as connection:
-            return await self._repository.models(connection)
+        async with self.database.connection() as connection:
+            return await self.repository.models(connection)
 
     async def allow_model(self, caller: Caller, model: AllowedModel) -> None:
         """Add it, or change what it is for and what it costs."""
@@ -144,63 +134,63 @@ class ModelCatalog:
             raise InvalidInput("A model's name has 1 to 200 printable characters.")
         if model.prices is not None and not all(0 <= price < 2**40 for price in model.prices):
             raise InvalidInput("A price is 0 or more micro-units for a million tokens.")
-        async with self._database.transaction() as connection:
-            await self._repository.put_model(connection, model)
+        async with self.database.transaction() as connection:
+            await self.repository.put_model(connection, model)
             await self._note(connection, caller, "model.allow", f"Allowed the model '{model.name}' as {model.role}.")
-        self._models_changed()
+        self.models_changed()
 
     async def forbid_model(self, caller: Caller, name: str) -> None:
         caller.require(Action.ADMIN)
-        async with self._database.transaction() as connection:
-            if not await self._repository.delete_model(connection, name):
+        async with self.database.transaction() as connection:
+            if not await self.repository.delete_model(connection, name):
                 raise NotFound(f"The model '{name[:200]}' is not in the list; `contextbase model list` shows it.")
             await self._note(connection, caller, "model.forbid", f"Removed the model '{name}' from the list.")
-        self._models_changed()
+        self.models_changed()
 
     async def budgets(self, caller: Caller) -> list[BudgetUse]:
         caller.require(Action.ADMIN)
-        async with self._database.connection() as connection:
-            return await self._repository.budgets(connection, first_of_month(self._clock.now()))
+        async with self.database.connection() as connection:
+            return await self.repository.budgets(connection, first_of_month(self.clock.now()))
 
     async def usage(
         self, caller: Caller, group: UsageGroup, *, since: date | None = None, until: date | None = None, limit: int
     ) -> list[UsageSum]:
         """What was used on those days, both counted; None: since the first of the month, until today (UTC)."""
         caller.require(Action.ADMIN)
-        first = since or first_of_month(self._clock.now())
-        after = (until or self._clock.now().date()) + timedelta(days=1)
+        first = since or first_of_month(self.clock.now())
+        after = (until or self.clock.now().date()) + timedelta(days=1)
         if first >= after:
             raise InvalidInput("The first day of a usage table is not after its last day.")
         start, end = (datetime.combine(day, time(), UTC) for day in (first, after))
-        async with self._database.connection() as connection:
-            return await self._repository.usage_sums(connection, group, start, end, limit)
+        async with self.database.connection() as connection:
+            return await self.repository.usage_sums(connection, group, start, end, limit)
 
     async def set_user_budget(self, caller: Caller, name: str, limit: int | None) -> None:
         """What a user may spend in a month, in micro-units; None: no limit."""
         parsed = PrincipalName.parse(name)
         caller.require(Action.ADMIN)
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             kind = PrincipalKind.USER if parsed.kind is None else parsed.kind
-            principal = await self._identity.find_principal(connection, kind, parsed.name)
+            principal = await self.identity.find_principal(connection, kind, parsed.name)
             if principal is None:
                 raise NotFound(f"There is no principal {kind}:{parsed.name}.")
             if limit is None:
-                await self._repository.delete_budget(connection, BudgetScope.USER, principal.id)
+                await self.repository.delete_budget(connection, BudgetScope.USER, principal.id)
             else:
-                await self._repository.put_budget(connection, BudgetScope.USER, principal.id, limit)
+                await self.repository.put_budget(connection, BudgetScope.USER, principal.id, limit)
             await self._note(connection, caller, "model.budget", f"Set the model budget of {kind}:{parsed.name}.")
 
     async def set_project_budget(self, caller: Caller, project_id: ProjectId, limit: int | None) -> None:
         caller.require(Action.ADMIN)
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             if limit is None:
-                await self._repository.delete_budget(connection, BudgetScope.PROJECT, project_id)
+                await self.repository.delete_budget(connection, BudgetScope.PROJECT, project_id)
             else:
-                await self._repository.put_budget(connection, BudgetScope.PROJECT, project_id, limit)
+                await self.repository.put_budget(connection, BudgetScope.PROJECT, project_id, limit)
             await self._note(connection, caller, "model.budget", f"Set the model budget of the project {project_id}.")
 
     async def _manageable(self, connection: Connection, caller: Caller, name: str) -> ModelUpstream:
-        for each in await self._repository.upstreams(connection):
+        for each in await self.repository.upstreams(connection):
             if each.name == name and _may_manage(caller, each):
                 return each
         if Action.ADMIN not in caller.grant.ceiling:
@@ -208,7 +198,7 @@ class ModelCatalog:
         raise NotFound(f"There is no upstream '{name[:120]}' that you may manage.")
 
     async def _note(self, connection: Connection, caller: Caller, action: str, summary: str) -> None:
-        await self._audit.note(connection, SYSTEM_CHAIN, action, summary, at=self._clock.now(), by=caller.actor)
+        await self.audit.note(connection, SYSTEM_CHAIN, action, summary, at=self.clock.now(), by=caller.actor)
 
 
 def _may_manage(caller: Caller, upstream: ModelUpstream) -> bool:

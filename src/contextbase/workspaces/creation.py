@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from contextbase.db.database import Database
@@ -22,26 +22,16 @@ from contextbase.workspaces.view_cache import ViewCache
 __all__ = ["WorkspaceCreation", "refuse_other"]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceCreation:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        registry: WorkspaceRepository,
-        node: Machine,
-        sight: ViewCache,
-        activity: Activity,
-        turns: WorkspaceTurns,
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._registry = registry
-        self._node = node
-        self._sight = sight
-        self._activity = activity
-        self._turns = turns
-        self._under_way: set[WorkspaceId] = set()
+    database: Database
+    gate: Gate
+    registry: WorkspaceRepository
+    node: Machine
+    sight: ViewCache
+    activity: Activity
+    turns: WorkspaceTurns
+    _under_way: set[WorkspaceId] = field(init=False, default_factory=set)
 
     def is_under_way(self, workspace_id: WorkspaceId) -> bool:
         """Its folder may be there before its row."""
@@ -57,23 +47,23 @@ class WorkspaceCreation:
         has_metadata: bool,
     ) -> WorkspaceRecord | None:
         """None when the agent has one already. `NotFound` if there is no such folder, and the agent may not make it."""
-        provider = (await self._node.site()).provider
-        remembered = None if at is not None else self._gate.last_opened(acting, project_id)
-        view = None if remembered is None else self._sight.known(project_id, remembered, folder)
+        provider = (await self.node.site()).provider
+        remembered = None if at is not None else self.gate.last_opened(acting, project_id)
+        view = None if remembered is None else self.sight.known(project_id, remembered, folder)
         if remembered is not None and view is not None:
             # A trip to the database less, if what we remember is true: the row says so, while the folder is made.
-            record = new_record(acting, self._node, provider, remembered, view, has_metadata=has_metadata)
+            record = new_record(acting, self.node, provider, remembered, view, has_metadata=has_metadata)
             if (made_at := await self._make(acting, provider, record, view, on_head=True)) is not None:
                 return replace(record, created_at=made_at, seen_at=made_at)
-        async with self._database.connection() as connection:
-            opened = await self._gate.opened(connection, acting, project_id)
+        async with self.database.connection() as connection:
+            opened = await self.gate.opened(connection, acting, project_id)
             if at is not None and at > opened.seq:
                 raise InvalidInput(f"There is no snapshot {at}: the project's are 0 to {opened.seq}.")
             seq = opened.seq if at is None else at
-            view = await self._sight.of_snapshot(connection, project_id, opened, seq)
+            view = await self.sight.of_snapshot(connection, project_id, opened, seq)
             if folder is not None:
-                view = await self._sight.of_folder(connection, view, opened.authority, folder)
-        record = new_record(acting, self._node, provider, opened, view, has_metadata=has_metadata)
+                view = await self.sight.of_folder(connection, view, opened.authority, folder)
+        record = new_record(acting, self.node, provider, opened, view, has_metadata=has_metadata)
         made_at = await self._make(acting, provider, record, view)
         return None if made_at is None else replace(record, created_at=made_at, seen_at=made_at)
 
@@ -84,7 +74,7 @@ class WorkspaceCreation:
         head is another."""
         self._under_way.add(record.id)
         try:
-            async with self._turns.alone(record.id):  # others find the row before the folder is there
+            async with self.turns.alone(record.id):  # others find the row before the folder is there
                 return await self._make_alone(acting, provider, record, view, on_head=on_head)
         finally:
             self._under_way.discard(record.id)
@@ -114,29 +104,29 @@ class WorkspaceCreation:
 
     async def _insert(self, acting: Caller, record: WorkspaceRecord, *, on_head: bool) -> datetime | None:
         about, told = (record.project_id, record.id), f"made a workspace at {record.base}"
-        entry = self._activity.entry(acting, record.id, "workspace.create", told)
+        entry = self.activity.entry(acting, record.id, "workspace.create", told)
         made_at: datetime | None = None
-        if (extension := self._activity.foreseen(record.project_id, entry)) is not None:
+        if (extension := self.activity.foreseen(record.project_id, entry)) is not None:
             try:
-                async with self._database.connection() as connection:
-                    made_at = await self._registry.insert_audited(connection, record, extension, on_head=on_head)
+                async with self.database.connection() as connection:
+                    made_at = await self.registry.insert_audited(connection, record, extension, on_head=on_head)
             finally:
                 if made_at is None:
-                    self._activity.take_back(extension)
+                    self.activity.take_back(extension)
         if made_at is not None:
             return made_at
         # Others have extended the audit chain, or the agent has a workspace already: this tells.
-        async with self._database.transaction() as connection:
-            made_at = await self._registry.insert(connection, record, on_head=on_head)
+        async with self.database.transaction() as connection:
+            made_at = await self.registry.insert(connection, record, on_head=on_head)
             if made_at is not None:
-                await self._activity.record(acting, about, "workspace.create", told, connection=connection)
+                await self.activity.record(acting, about, "workspace.create", told, connection=connection)
         return made_at
 
     async def _forget(self, acting: Caller, record: WorkspaceRecord) -> None:
-        async with self._database.transaction() as connection:
-            if await self._registry.drop(connection, record.id):
+        async with self.database.transaction() as connection:
+            if await self.registry.drop(connection, record.id):
                 about, told = (record.project_id, record.id), "gave up a workspace whose folder could not be made"
-                await self._activity.record(acting, about, "workspace.abandon", told, connection=connection)
+                await self.activity.record(acting, about, "workspace.abandon", told, connection=connection)
 
 
 def refuse_other(existing: WorkspaceRecord, at: Seq | None, folder: TreePath | None, *, has_metadata: bool) -> None:

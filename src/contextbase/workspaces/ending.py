@@ -1,7 +1,7 @@
 """How a workspace ends: committed and removed, or removed as it is."""
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from contextbase.db.database import Database
@@ -25,33 +25,23 @@ _log = logging.getLogger(__name__)
 _ENDED: Final = {WorkspaceState.COMPLETED: "workspace.complete", WorkspaceState.ABANDONED: "workspace.abandon"}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceEnding:
     """Nobody else may be at the workspace meanwhile."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        registry: WorkspaceRepository,
-        node: Machine,
-        checkpoints: Checkpoints,
-        admission: Admission,
-        occupants: Occupants,
-        activity: Activity,
-    ) -> None:
-        self._database = database
-        self._registry = registry
-        self._node = node
-        self._checkpoints = checkpoints
-        self._admission = admission
-        self._occupants = occupants
-        self._activity = activity
+    database: Database
+    registry: WorkspaceRepository
+    node: Machine
+    checkpoints: Checkpoints
+    admission: Admission
+    occupants: Occupants
+    activity: Activity
 
     async def complete(self, acting: Caller, record: WorkspaceRecord, wish: Wish, *, discard: bool) -> Completed:
         """Commit, then remove the folder, unless it holds what could not be committed: then it is closed still."""
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         kept_because = [*await self._closed(provider, record)]
-        record, committed = await self._checkpoints.make(acting, record, wish, last=not kept_because)
+        record, committed = await self.checkpoints.make(acting, record, wish, last=not kept_because)
         if not discard:
             if committed.refused and not kept_because:
                 kept_because += await self._written_since(acting, provider, record, committed)
@@ -61,7 +51,7 @@ class WorkspaceEnding:
                 for one in committed.refused
                 if one.is_where_it_was
             ]
-            kept_because += await in_thread(left_in, await provider.work_folder(record.id), self._node.owner)
+            kept_because += await in_thread(left_in, await provider.work_folder(record.id), self.node.owner)
         if kept_because:
             return Completed(
                 record=record, committed=committed, is_removed=False, kept_because=tuple(dict.fromkeys(kept_because))
@@ -73,8 +63,8 @@ class WorkspaceEnding:
 
     async def abandon(self, acting: Caller, record: WorkspaceRecord) -> WorkspaceRecord:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
-        provider = (await self._node.site()).provider
-        await self._occupants.leave(record.id)
+        provider = (await self.node.site()).provider
+        await self.occupants.leave(record.id)
         await provider.close_workspace(record.id)
         await self._end(acting, provider, record, WorkspaceState.ABANDONED, told="abandoned a workspace")
         return replace(record, state=WorkspaceState.ABANDONED)
@@ -82,7 +72,7 @@ class WorkspaceEnding:
     async def _closed(self, provider: FolderBackend, record: WorkspaceRecord) -> tuple[str, ...]:
         """Why it is not, if a process keeps it open."""
         try:
-            await self._occupants.leave(record.id)
+            await self.occupants.leave(record.id)
             await provider.close_workspace(record.id)
         except Conflict as busy:
             return (busy.message,)
@@ -95,7 +85,7 @@ class WorkspaceEnding:
         to lose that."""
         if busy := await self._closed(provider, record):
             return busy
-        look = await self._checkpoints.look(await self._admission.found(acting, record.project_id))
+        look = await self.checkpoints.look(await self.admission.found(acting, record.project_id))
         refused = {one.answered.change.path for one in committed.refused}
         written = (change.path for change in look.changes if change.path not in refused)
         return tuple(f"{path} was written while the workspace was completed; complete it again." for path in written)
@@ -111,15 +101,15 @@ class WorkspaceEnding:
         seq: Seq | None = None,
     ) -> None:
         """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
-        async with self._database.transaction() as connection:
-            if await self._registry.end(connection, record.id, state):
+        async with self.database.transaction() as connection:
+            if await self.registry.end(connection, record.id, state):
                 about = (record.project_id, record.id)
-                await self._activity.record(acting, about, _ENDED[state], told, seq=seq, connection=connection)
+                await self.activity.record(acting, about, _ENDED[state], told, seq=seq, connection=connection)
         try:
             await provider.cleanup(record.id)
         except (Conflict, MachineProblem, OSError) as error:
             extra = {"workspace_id": str(record.id), "error": str(error)}
             _log.warning("the folder of a workspace that has ended is not removed yet", extra=extra)
             return
-        async with self._database.connection() as connection:
-            await self._registry.removed(connection, record.id)
+        async with self.database.connection() as connection:
+            await self.registry.removed(connection, record.id)

@@ -63,42 +63,32 @@ class AnsweredChange:
     has_left: bool = False  # the project has it outside of the workspace's folder by now
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Sender:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        catalog: BlobCatalog,
-        repository: GateRepository,
-        registry: WorkspaceRepository,
-        node: Machine,
-        quota: Quota,
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._catalog = catalog
-        self._repository = repository
-        self._registry = registry
-        self._node = node
-        self._quota = quota
+    database: Database
+    gate: Gate
+    catalog: BlobCatalog
+    repository: GateRepository
+    registry: WorkspaceRepository
+    node: Machine
+    quota: Quota
 
     async def look(self, record: WorkspaceRecord, *, allow: Collection[str] = ()) -> ScanResult:
         """Changes nothing. `allow`: patterns of files that may be shared though they look like credentials."""
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         held: dict[TreePath, CommittedPath] = {}
-        async with self._database.connection() as connection:
-            sharing = await self._registry.sharing(connection, record.project_id)
+        async with self.database.connection() as connection:
+            sharing = await self.registry.sharing(connection, record.project_id)
             if record.has_held:
-                held = await self._registry.held(connection, record.id)
+                held = await self.registry.held(connection, record.id)
         contents = {path: one.content for path, one in held.items()}
         found = await provider.detect_changes(record.id, held=contents, reads_gitignore=sharing.reads_gitignore)
-        async with self._database.connection() as connection:
+        async with self.database.connection() as connection:
             renamed = {change.renamed_from for change in found.changes if change.renamed_from is not None}
             asked = {change.path for change in found.changes} | renamed | held.keys()
             shown = [path for path in asked if not found.view.hides(path)]
             given = found.view.snapshot.seq
-            standing = await PlaceReads(self._registry, record).nodes_at(connection, given, shown)
+            standing = await PlaceReads(self.registry, record).nodes_at(connection, given, shown)
         work = await provider.work_folder(record.id)
 
         def is_allowed(path: TreePath) -> bool:
@@ -112,7 +102,7 @@ class Sender:
             found=replace(found, reported=tuple(reported)),
             changes=tuple(in_order(changes)),
             held=held,
-            left=tuple(await in_thread(left_in, work, self._node.owner)),
+            left=tuple(await in_thread(left_in, work, self.node.owner)),
         )
 
     async def begin(
@@ -131,7 +121,7 @@ class Sender:
         call was quicker."""
         caller.require(Action.WRITE, record.project_id)
         self._check_quota(record, look.changes)
-        work = await (await self._node.site()).provider.work_folder(record.id)
+        work = await (await self.node.site()).provider.work_folder(record.id)
         changed = {change.path for change in look.found.changes}
         wanted = [change for change in look.changes if change.path in changed and not change.is_only_moved]
         busy, last = await self._store(caller, record, work, wanted)
@@ -180,14 +170,14 @@ class Sender:
                 )
                 moved = tuple(_moved_at_gate(folder, record.paths) for folder in checkpoint.moved_with(number))
                 terms = TrustedTerms(is_spelt_out=True, moved=moved)
-                answer = await self._gate.commit_trusted(caller, request, terms)
+                answer = await self.gate.commit_trusted(caller, request, terms)
             except Unavailable:
                 raise  # whether it happened is not known: the next call sends it again
             except ContextbaseError as error:
                 if answered:
                     return answered, error
-                async with self._database.connection() as connection:
-                    await self._registry.cancel_checkpoint(connection, record.id, checkpoint.number)
+                async with self.database.connection() as connection:
+                    await self.registry.cancel_checkpoint(connection, record.id, checkpoint.number)
                 raise
             answered += [
                 AnsweredChange(
@@ -203,10 +193,10 @@ class Sender:
 
     def _check_quota(self, record: WorkspaceRecord, changes: Sequence[PendingChange]) -> None:
         size = sum(change.content.size for change in changes if change.content and not change.is_only_moved)
-        if len(changes) > self._quota.files or size > self._quota.bytes:
+        if len(changes) > self.quota.files or size > self.quota.bytes:
             raise TooLarge(
-                f"The workspace has {len(changes)} changes of {size} bytes; {self._quota.files} changes and "
-                f"{self._quota.bytes} bytes are the most for one commit. Nothing was committed and nothing is lost: "
+                f"The workspace has {len(changes)} changes of {size} bytes; {self.quota.files} changes and "
+                f"{self.quota.bytes} bytes are the most for one commit. Nothing was committed and nothing is lost: "
                 f"remove what need not be shared from {record.path}, or list it in .contextbaseignore."
             )
 
@@ -222,7 +212,7 @@ class Sender:
             content = change.content
             if content is None or content.hash is None:
                 continue
-            if content.size >= self._catalog.limit:
+            if content.size >= self.catalog.limit:
                 if not await self._upload(caller, record, work, change):
                     busy.add(change.path)
                 continue
@@ -239,17 +229,17 @@ class Sender:
         self, record: WorkspaceRecord, contents: Mapping[ContentHash, bytes], checkpoint: Checkpoint | None
     ) -> None:
         """Small contents, kept for the agent to name, and the checkpoint that will, in one transaction."""
-        async with self._database.transaction() as connection:
-            if checkpoint and not await self._registry.begin_checkpoint(connection, record.id, checkpoint):
+        async with self.database.transaction() as connection:
+            if checkpoint and not await self.registry.begin_checkpoint(connection, record.id, checkpoint):
                 raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
-            collected = await self._repository.store_inline(connection, dict(contents))
+            collected = await self.repository.store_inline(connection, dict(contents))
             sizes = {name: len(content) for name, content in contents.items() if name not in collected}
-            await self._registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
+            await self.registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
         for name in collected:  # garbage collection is just taking these away: this waits for its end
-            blob = await self._catalog.put(_pieces(contents[name]), expected=name)
-            async with self._database.connection() as connection:
+            blob = await self.catalog.put(_pieces(contents[name]), expected=name)
+            async with self.database.connection() as connection:
                 agent = record.principal.id
-                await self._registry.keep_uploads(connection, record.project_id, agent, {name: blob.size})
+                await self.registry.keep_uploads(connection, record.project_id, agent, {name: blob.size})
 
     async def _upload(self, caller: Caller, record: WorkspaceRecord, work: Path, change: PendingChange) -> bool:
         """False when the file is another by now."""
@@ -259,7 +249,7 @@ class Sender:
         except OSError:
             return False
         try:
-            await self._gate.upload(
+            await self.gate.upload(
                 replace(caller, principal=record.principal),
                 record.project_id,
                 _pieces_of_file(file),

@@ -36,34 +36,26 @@ class Swept:
     failed: int = 0  # could be neither shown nor removed now
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceUpkeep:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        registry: WorkspaceRepository,
-        node: Machine,
-        workspaces: WorkspaceService,
-        mirror_max_bytes: int,
-    ) -> None:
-        self._database = database
-        self._registry = registry
-        self._node = node
-        self._workspaces = workspaces
-        self._mirror_max_bytes = mirror_max_bytes
+    database: Database
+    registry: WorkspaceRepository
+    node: Machine
+    workspaces: WorkspaceService
+    mirror_max_bytes: int
 
     async def sweep(self) -> Swept:
         swept = Swept()
-        async with self._database.connection() as connection:
-            records = await self._registry.with_folder(connection, self._node.name)
-        if not records and not self._node.root.exists():
+        async with self.database.connection() as connection:
+            records = await self.registry.with_folder(connection, self.node.name)
+        if not records and not self.node.root.exists():
             return swept  # nobody has used a workspace here
-        site = await self._node.site()
+        site = await self.node.site()
         for record in records:
             with _troubles_told(record.id, swept):
                 await self._keep(site.provider, record, swept)
         await self._look_for_orphans(site.provider, {record.id for record in records}, swept)
-        await site.mirrors.evict(cap=self._mirror_max_bytes)
+        await site.mirrors.evict(cap=self.mirror_max_bytes)
         return swept
 
     async def _keep(self, provider: FolderBackend, record: WorkspaceRecord, swept: Swept) -> None:
@@ -73,28 +65,28 @@ class WorkspaceUpkeep:
                 extra={"workspace_id": str(record.id), "provider": record.provider},
             )
         elif record.state is WorkspaceState.OPEN:
-            async with self._workspaces.alone(record.id):
+            async with self.workspaces.alone(record.id):
                 await self._reopen(provider, record, swept)
         elif record.state is not WorkspaceState.LOST:
             await self._remove(provider, record, swept)
 
     async def _reopen(self, provider: FolderBackend, record: WorkspaceRecord, swept: Swept) -> None:
-        if self._workspaces.is_being_made(record.id):
+        if self.workspaces.is_being_made(record.id):
             return
         try:
             await provider.open_workspace(record.id)
             swept.opened += 1
         except NotFound:
-            async with self._database.connection() as connection:
-                if not await self._registry.end(connection, record.id, WorkspaceState.LOST):
+            async with self.database.connection() as connection:
+                if not await self.registry.end(connection, record.id, WorkspaceState.LOST):
                     return  # another call has ended it since
             is_gone = await provider.remove_unfinished(record.id)
             extra = {"workspace_id": str(record.id), "path": str(await provider.work_folder(record.id))}
             told = "was never finished, or is gone" if is_gone else "cannot be shown again; what is left of it is kept"
             _log.error(f"the folder of an open workspace {told}", extra=extra)
             if is_gone:
-                async with self._database.connection() as connection:
-                    await self._registry.removed(connection, record.id)
+                async with self.database.connection() as connection:
+                    await self.registry.removed(connection, record.id)
             swept.lost += 1
 
     async def _remove(self, provider: FolderBackend, record: WorkspaceRecord, swept: Swept) -> None:
@@ -103,16 +95,16 @@ class WorkspaceUpkeep:
         except Conflict:
             swept.busy += 1
             return
-        async with self._database.connection() as connection:
-            await self._registry.removed(connection, record.id)
+        async with self.database.connection() as connection:
+            await self.registry.removed(connection, record.id)
         swept.removed += 1
 
     async def _look_for_orphans(self, provider: FolderBackend, known: set[WorkspaceId], swept: Swept) -> None:
         for workspace_id in await provider.workspaces():
-            if workspace_id in known or self._workspaces.is_being_made(workspace_id):
+            if workspace_id in known or self.workspaces.is_being_made(workspace_id):
                 continue
-            async with self._database.connection() as connection:
-                if await self._registry.has_folder(connection, workspace_id):
+            async with self.database.connection() as connection:
+                if await self.registry.has_folder(connection, workspace_id):
                     continue  # made since the sweep began
             with _troubles_told(workspace_id, swept):
                 await self._settle_orphan(provider, workspace_id, swept)
@@ -139,7 +131,7 @@ class WorkspaceUpkeep:
             found = await provider.detect_changes(workspace_id)
         except NotFound:
             return await provider.remove_unfinished(workspace_id)
-        left = await in_thread(left_in, work, self._node.owner)
+        left = await in_thread(left_in, work, self.node.owner)
         if found.changes or found.reported or left:
             return False
         await provider.cleanup(workspace_id)

@@ -86,32 +86,22 @@ class Refreshed:
             self.arrived.append(ArrivedPath(path=step.path, kind=_kind_of(step)))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Refreshes:
-    def __init__(
-        self,
-        *,
-        database: Database,
-        gate: Gate,
-        registry: WorkspaceRepository,
-        source: SnapshotSource,
-        sender: Sender,
-        node: Machine,
-        merges: RefreshMerges,
-    ) -> None:
-        self._database = database
-        self._gate = gate
-        self._registry = registry
-        self._source = source
-        self._sender = sender
-        self._node = node
-        self._merges = merges
+    database: Database
+    gate: Gate
+    registry: WorkspaceRepository
+    source: SnapshotSource
+    sender: Sender
+    node: Machine
+    merges: RefreshMerges
 
     async def finish(self, acting: Caller, record: WorkspaceRecord) -> WorkspaceRecord:
         """Carry out what a refresh had begun when a crash cut it off; returns the record as it is then."""
         if record.refresh is None:
             return record
         opened = await self._opened(acting, record)
-        root = (await (await self._node.site()).provider.open_workspace(record.id)).path
+        root = (await (await self.node.site()).provider.open_workspace(record.id)).path
         await self._carry_out(root, record, record.refresh, lambda path: may_be_shown(path, record, opened))
         return replace(record, refresh=None)
 
@@ -120,8 +110,8 @@ class Refreshes:
         may be under way in it."""
         target = await self._target(acting, record)
         opened, refreshed = target.opened, Refreshed(seq=target.opened.seq, since=record.shown)
-        async with self._database.connection() as connection:
-            changes = await others_changes(connection, self._registry, target)
+        async with self.database.connection() as connection:
+            changes = await others_changes(connection, self.registry, target)
         plans = plan(changes, target.look.changes, target.look.found, target.strategy_for)
         refreshed.keep((one.change.path, one.reason) for one in plans if one.reason is not None)
         agreed = [one.change for one in plans if one.action is RefreshAction.AGREE]
@@ -129,8 +119,8 @@ class Refreshes:
         for batch in _batches(in_order(plans)):
             agreed += await self._bring(target, batch, left, refreshed)
         kept = {one.path for one in refreshed.kept}
-        async with self._database.transaction() as connection:
-            await self._registry.end_refresh(
+        async with self.database.transaction() as connection:
+            await self.registry.end_refresh(
                 connection,
                 record.id,
                 seq=opened.seq,
@@ -140,12 +130,12 @@ class Refreshes:
                 unseen=[path for path in target.look.held if not target.shows(path)],
             )
         if refreshed.arrived or refreshed.merged or refreshed.kept:
-            await in_thread(_tell, target.root, self._node.owner, refreshed)
+            await in_thread(_tell, target.root, self.node.owner, refreshed)
         return replace(record, refreshed=opened.seq, policy_version=opened.policy.version), refreshed
 
     async def _opened(self, acting: Caller, record: WorkspaceRecord) -> OpenedProject:
-        async with self._database.connection() as connection:
-            return await self._gate.opened(connection, acting, record.project_id)
+        async with self.database.connection() as connection:
+            return await self.gate.opened(connection, acting, record.project_id)
 
     async def _target(self, acting: Caller, record: WorkspaceRecord) -> RefreshTarget:
         opened = await self._opened(acting, record)
@@ -154,18 +144,18 @@ class Refreshes:
                 "The project was restored from a backup after this workspace was made. Copy what you need from its "
                 "folder, then abandon it and create a new one."
             )
-        provider = (await self._node.site()).provider
+        provider = (await self.node.site()).provider
         root = (await provider.open_workspace(record.id)).path
-        await in_thread(_clear_leftovers, root, self._node.owner)
-        look, work = await self._sender.look(record), await provider.work_folder(record.id)
+        await in_thread(_clear_leftovers, root, self.node.owner)
+        look, work = await self.sender.look(record), await provider.work_folder(record.id)
         pending = {change.path: change for change in look.changes}
         return RefreshTarget(record=record, opened=opened, look=look, pending=pending, root=root, work=work)
 
     async def _folders_left(self, target: RefreshTarget, plans: Sequence[PathPlan]) -> tuple[TreePath, ...]:
         """The folders that may go with the last file in them: no nodes, and not what the agent made."""
         left = emptied_folders(plans) - target.pending.keys()
-        reads = PlaceReads(self._registry, target.record)
-        async with self._database.connection() as connection:
+        reads = PlaceReads(self.registry, target.record)
+        async with self.database.connection() as connection:
             nodes = await reads.nodes_at(connection, target.opened.seq, left)
         nodes_left = {path for path, content in nodes.items() if content.kind is Kind.DIRECTORY}
         return tuple(sorted(left - nodes_left, reverse=True))
@@ -177,17 +167,17 @@ class Refreshes:
         record, root, seq = target.record, target.root, target.opened.seq
         snapshot = SnapshotKey(project_id=record.project_id, epoch=record.epoch, seq=seq)
         gone = {folder for one in batch if one.change.head is None for folder in one.change.path.folders}
-        async with self._source.contents(snapshot, contents_needed(batch)) as contents:
-            prepared = await self._merges.prepared(target, batch, contents)
+        async with self.source.contents(snapshot, contents_needed(batch)) as contents:
+            prepared = await self.merges.prepared(target, batch, contents)
             emptied = tuple(folder for folder in left if folder in gone)
             journal = RefreshJournal(id=uuid4().hex, seq=seq, steps=tuple(prepared.steps), emptied=emptied)
-            failed = await in_thread(_stage, root, self._node.owner, journal, prepared.sources)
+            failed = await in_thread(_stage, root, self.node.owner, journal, prepared.sources)
         refreshed.keep(prepared.kept.items())
         refreshed.keep((step.path, failed[step.number]) for step in journal.steps if step.number in failed)
         journal = replace(journal, steps=tuple(step for step in journal.steps if step.number not in failed))
         if journal.steps:
-            async with self._database.connection() as connection:
-                if not await self._registry.begin_refresh(connection, record.id, journal):
+            async with self.database.connection() as connection:
+                if not await self.registry.begin_refresh(connection, record.id, journal):
                     raise Conflict("Another call is committing the workspace, or has ended it; ask for its status.")
             outcomes = await self._carry_out(root, record, journal, target.shows)
             for step in journal.steps:
@@ -197,11 +187,11 @@ class Refreshes:
     async def _carry_out(
         self, root: Path, record: WorkspaceRecord, journal: RefreshJournal, may: MayBeShown
     ) -> dict[int, Outcome]:
-        outcomes = await in_thread(_carry_out, root, self._node.owner, journal, may)
+        outcomes = await in_thread(_carry_out, root, self.node.owner, journal, may)
         done = {number for number, outcome in outcomes.items() if outcome is None}
-        async with self._database.transaction() as connection:
-            await self._registry.end_refresh_step(connection, record.id, journal.held(done))
-        await in_thread(_clear, root, self._node.owner, journal, outcomes)
+        async with self.database.transaction() as connection:
+            await self.registry.end_refresh_step(connection, record.id, journal.held(done))
+        await in_thread(_clear, root, self.node.owner, journal, outcomes)
         return outcomes
 
 
