@@ -47,9 +47,8 @@ def catalog_of(foundation: Foundation, projects: ProjectService) -> CatalogServi
             repository=repository,
             apps=apps,
             sealer=KeySealer(foundation.audit_key.secret),
-            audit=audit,
             clock=clock,
         ),
         manifests=RuntimeManifests(database=database, repository=repository, apps=apps, audit=audit, clock=clock),
-        knowledge=KnowledgeBases(database=database, repository=repository, apps=apps, audit=audit, clock=clock),
+        knowledge=KnowledgeBases(database=database, repository=repository, apps=apps),
     )

@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from contextbase.audit.repository import AuditRepository
 from contextbase.catalog.app_keys import AppPlace
 from contextbase.catalog.effective_config import EffectiveConfig, effective_config, secrets_of
 from contextbase.catalog.model import App, ConfigScope, StoredConfig
 from contextbase.catalog.repository import AppRepository
-from contextbase.catalog.rights import require_management
 from contextbase.catalog.service import AppService
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, InvalidInput, NotFound
@@ -70,7 +68,6 @@ class AgentConfiguration:
     repository: AppRepository
     apps: AppService
     sealer: KeySealer
-    audit: AuditRepository
     clock: Clock
 
     async def history(
@@ -103,7 +100,7 @@ class AgentConfiguration:
                 )
             summary = f"Changed the {layer} layer of agent configuration to version {stored.version}."
             fields = sorted(name for name in config.model_fields_set if getattr(config, name) is not None)
-            await self._note(
+            await self.apps.note(
                 connection, caller, app, "app.config", summary, scope=scope, version=stored.version, set=fields
             )
         return stored
@@ -113,8 +110,7 @@ class AgentConfiguration:
     ) -> tuple[AppPlace, EffectiveLayers]:
         """What holds for the caller at work in a project of the app."""
         async with self.database.connection() as connection:
-            app = (await self.apps.entry(connection, caller, name)).app
-            place = await self.apps.place(connection, app, project, caller.principal.name)
+            app, place = await self.apps.entry_at(connection, caller, name, project)
             return place, await self.of_user(connection, app, place, caller.principal.id, overrides)
 
     async def of_user(
@@ -175,8 +171,7 @@ class AgentConfiguration:
         if not names:
             return {}
         async with self.database.connection() as connection:
-            app = (await self.apps.entry(connection, caller, name)).app
-            place = await self.apps.place(connection, app, project, caller.principal.name)
+            app, place = await self.apps.entry_at(connection, caller, name, project)
             found = await self.repository.secrets_for(connection, app.id, place.project, caller.principal.id, names)
         return {each: each in found for each in sorted(names)}
 
@@ -189,7 +184,9 @@ class AgentConfiguration:
             app, scope = await self._scope(connection, caller, name, layer, project)
             sealed = (row_id, self.sealer.seal(row_id, value))
             await self.repository.put_secret(connection, app.id, scope, secret, sealed=sealed, by=caller.principal.id)
-            await self._note(connection, caller, app, "app.secret.put", f"Stored the secret '{secret}'.", scope=scope)
+            await self.apps.note(
+                connection, caller, app, "app.secret.put", f"Stored the secret '{secret}'.", scope=scope
+            )
         return _key(app, scope, secret), self.clock.now()
 
     async def delete_secret(
@@ -199,7 +196,7 @@ class AgentConfiguration:
             app, scope = await self._scope(connection, caller, name, layer, project)
             if not await self.repository.delete_secret(connection, app.id, scope, secret):
                 raise NotFound(f"There is no secret '{secret[:100]}' in this layer.")
-            await self._note(
+            await self.apps.note(
                 connection, caller, app, "app.secret.delete", f"Removed the secret '{secret}'.", scope=scope
             )
 
@@ -215,36 +212,8 @@ class AgentConfiguration:
     async def _scope(
         self, connection: Connection, caller: Caller, name: str, layer: ConfigLayer, project: str | None
     ) -> tuple[App, ConfigScope]:
-        """The layer, if the caller may manage it; users have their own and no other's."""
-        app = (await self.apps.entry(connection, caller, name)).app
-        place = await self.apps.place(connection, app, project, caller.principal.name)
-        scope = ConfigScope.of(layer, place.project, caller.principal)
-        require_management(caller, app, _RIGHT, scope)
+        app, _, scope = await self.apps.managed_layer(connection, caller, name, layer, project, right=_RIGHT)
         return app, scope
-
-    async def _note(
-        self,
-        connection: Connection,
-        caller: Caller,
-        app: App,
-        action: str,
-        summary: str,
-        *,
-        scope: ConfigScope,
-        **details: object,
-    ) -> None:
-        now, (layer, project, _) = self.clock.now(), scope.key
-        await self.audit.note(
-            connection,
-            app.project_id,
-            action,
-            summary,
-            at=now,
-            by=caller.actor,
-            layer=layer,
-            project=project,
-            **details,
-        )
 
 
 def _key(app: App, scope: ConfigScope, secret: str) -> str:

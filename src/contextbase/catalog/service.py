@@ -7,9 +7,9 @@ import asyncpg
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.catalog.app_keys import DEFAULT_PROJECT, AppPlace, check_app_project
-from contextbase.catalog.model import App, AppChange, AppId, NewApp, StoreEntry, VisibilityRule
+from contextbase.catalog.model import App, AppChange, AppId, ConfigScope, NewApp, StoreEntry, VisibilityRule
 from contextbase.catalog.repository import AppRepository
-from contextbase.catalog.rights import manages, rules_about, seen_entry, unknown_app
+from contextbase.catalog.rights import manages, require_management, rules_about, seen_entry, unknown_app
 from contextbase.catalog.tree_access import AppTreeAccess
 from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, Forbidden, NotFound
@@ -18,6 +18,7 @@ from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, new_uuid
 from contextbase.role_vocabulary import Right
 from contextbase.storage.projects import ProjectService
+from contextbase.wire.agent_config import ConfigLayer
 
 __all__ = ["AppService"]
 
@@ -45,7 +46,7 @@ class AppService:
                 raise Conflict(f"There is an app named '{new.name}' already; choose another name.") from None
             app = await self._found(connection, caller, new.name)
             await self.tree_access.close_to_all(connection, app)
-            await self._note(connection, caller, app, "app.register", f"Registered the app '{new.name}'.")
+            await self.note(connection, caller, app, "app.register", f"Registered the app '{new.name}'.")
         return app
 
     async def get(self, caller: Caller, name: str) -> StoreEntry:
@@ -75,7 +76,7 @@ class AppService:
             changed = [field for field in ("title", "description", "icon", "owner") if getattr(change, field)]
             if change.enabled is not None:
                 changed.append("enabled" if change.enabled else "disabled")
-            await self._note(connection, caller, app, "app.change", f"Changed the app '{name}'.", changed=changed)
+            await self.note(connection, caller, app, "app.change", f"Changed the app '{name}'.", changed=changed)
             return await self._found(connection, caller, name)
 
     async def put_visibility(
@@ -88,7 +89,7 @@ class AppService:
             await self.repository.put_visibility(connection, app.id, set(rules), set(people))
             summary = f"The app '{name}' is shown by {len(set(rules))} rules and to {len(set(people))} members."
             shown = sorted(map(str, rules))
-            await self._note(connection, caller, app, "app.visibility", summary, rules=shown, members=sorted(members))
+            await self.note(connection, caller, app, "app.visibility", summary, rules=shown, members=sorted(members))
             return await self._found(connection, caller, name)
 
     async def members(self, caller: Caller, name: str) -> Sequence[Principal]:
@@ -103,7 +104,7 @@ class AppService:
             app = await self.managed(connection, caller, name)
             await self.repository.put_project(connection, app.id, project, description)
             summary = f"The app '{name}' has the project '{project}'."
-            await self._note(connection, caller, app, "app.project", summary, project=project)
+            await self.note(connection, caller, app, "app.project", summary, project=project)
 
     async def project_list(self, caller: Caller, name: str) -> list[tuple[str, str]]:
         """(name, description), by name; without `default`, which every app has."""
@@ -124,6 +125,29 @@ class AppService:
         if entry is None:
             raise unknown_app(name)
         return entry
+
+    async def entry_at(
+        self, connection: Connection, caller: Caller, name: str, project: str | None
+    ) -> tuple[App, AppPlace]:
+        """An app that the caller may see, and where the caller is at work in it."""
+        app = (await self.entry(connection, caller, name)).app
+        return app, await self.place(connection, app, project, caller.principal.name)
+
+    async def managed_layer(
+        self,
+        connection: Connection,
+        caller: Caller,
+        name: str,
+        layer: ConfigLayer,
+        project: str | None,
+        *,
+        right: Right,
+    ) -> tuple[App, AppPlace, ConfigScope]:
+        """A layer of the app, if the caller has that right there; users have their own and no other's."""
+        app, place = await self.entry_at(connection, caller, name, project)
+        scope = ConfigScope.of(layer, place.project, caller.principal)
+        require_management(caller, app, right, scope)
+        return app, place, scope
 
     async def managed(self, connection: Connection, caller: Caller, name: str) -> App:
         """Raises `NotFound` for an app that the caller may not see, `Forbidden` for one that others manage."""
@@ -146,8 +170,20 @@ class AppService:
             raise NotFound(f"There is no {kind}:{parsed.name}.")
         return found
 
-    async def _note(
-        self, connection: Connection, caller: Caller, app: App, action: str, summary: str, **details: object
+    async def note(
+        self,
+        connection: Connection,
+        caller: Caller,
+        app: App,
+        action: str,
+        summary: str,
+        *,
+        scope: ConfigScope | None = None,
+        **details: object,
     ) -> None:
+        """In the audit trail of the app's own tree; with the layer that it is about."""
         now = self.clock.now()
+        if scope is not None:
+            layer, project, _ = scope.key
+            details = {"layer": layer, "project": project, **details}
         await self.audit.note(connection, app.project_id, action, summary, at=now, by=caller.actor, **details)
