@@ -20,8 +20,9 @@ from uuid import uuid4
 from contextbase.executor.workspace_transfer import ABOUT
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.editor import IN_THE_WAY, TEMPORARY, FolderEditor, content_at
+from contextbase.workspaces.editor import TEMPORARY, FolderEditor, content_at
 from contextbase.workspaces.folder import Folder, listing_of
+from contextbase.workspaces.in_the_way import IN_THE_WAY
 from contextbase.workspaces.model import FolderContent, Owner
 from contextbase.workspaces.ports import LocalContent
 

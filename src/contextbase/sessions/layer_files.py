@@ -140,9 +140,9 @@ def put_layer(
     below: TreePath | None = None,
 ) -> None:
     """Take the steps. Where something else is in the way by now, it stays. `below`: the folder that paths are relative
-    to."""
+    to. `MachineProblem` when the disk is full: what was left out would look as if the session had removed it."""
     new: list[NewFile] = []
-    with FolderEditor(work, owner=owner) as editor:
+    with FolderEditor(work, owner=owner, must_have_room=True) as editor:
         for step in steps:
             path = step.path if below is None else TreePath.stored(f"{below}/{step.path}")
             wanted = None if step.action is StepAction.REMOVE else layer[step.path]

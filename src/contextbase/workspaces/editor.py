@@ -22,11 +22,12 @@ from uuid import uuid4
 from contextbase.ids import RESERVED_FOLDER, ContentHash, TreePath
 from contextbase.storage.model import Kind
 from contextbase.workspaces.folder import Folder, hash_of, listing_of
+from contextbase.workspaces.in_the_way import IN_THE_WAY, UnlessInTheWay
 from contextbase.workspaces.model import FolderContent, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import Rename, open_beneath, rename, sync_filesystem
 
-__all__ = ["IN_THE_WAY", "NOTICES", "REPLACED", "TEMPORARY", "FolderEditor", "UnlessInTheWay", "content_at", "left_in"]
+__all__ = ["NOTICES", "REPLACED", "TEMPORARY", "FolderEditor", "content_at", "left_in"]
 
 NOTICES: Final = "notices.md"
 REFUSED: Final = "refused"
@@ -34,31 +35,16 @@ REPLACED: Final = "replaced"
 TEMPORARY: Final = "tmp"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-IN_THE_WAY: Final = {
-    errno.EEXIST,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ENOTEMPTY,
-    errno.ELOOP,
-    errno.EXDEV,
-    errno.ENXIO,
-    errno.ENAMETOOLONG,
-    errno.EBUSY,
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EACCES,
-    errno.EPERM,
-}
-"""The agent put something else there, or there is no room: the path stays as it is."""
 _MOST_NAMES: Final = 10_000
 
 
 class FolderEditor:
     """Every method blocks. Those that change the folder say whether they did; False means that it is as it was."""
 
-    def __init__(self, root: Path, *, owner: Owner) -> None:
+    def __init__(self, root: Path, *, owner: Owner, must_have_room: bool = False) -> None:
+        """`must_have_room`: what does not fit on the disk raises `MachineProblem`, instead of staying as it was."""
         self._root = Folder(root)
+        self._must_have_room = must_have_room
         self._owner = owner if owner != Owner.of_this_process() else None
 
     def __enter__(self) -> Self:
@@ -68,6 +54,9 @@ class FolderEditor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._root.__exit__(kind, error, trace)
+
+    def unless_in_the_way(self) -> UnlessInTheWay:
+        return UnlessInTheWay(must_have_room=self._must_have_room)
 
     def replace(
         self,
@@ -79,7 +68,7 @@ class FolderEditor:
     ) -> bool:
         """Put `content` (None: nothing) where `expected` (None: nothing) stands. `source` holds a file's bytes, or a
         link's target."""
-        with UnlessInTheWay():
+        with self.unless_in_the_way():
             if content is not None and content.kind is Kind.DIRECTORY:
                 return expected is None and self.make_folder(path)
             if expected is not None and expected.kind is Kind.DIRECTORY:
@@ -93,7 +82,11 @@ class FolderEditor:
     def set_aside(self, path: TreePath, *, expected: FolderContent) -> str | None:
         """Move what stands at the path to `.contextbase/refused/`; returns where it is now, None if it was changed
         since."""
-        with UnlessInTheWay(), self.parent_of(path, make=False) as parent, self._refused_beside(path) as refused:
+        with (
+            self.unless_in_the_way(),
+            self.parent_of(path, make=False) as parent,
+            self._refused_beside(path) as refused,
+        ):
             name = _moved(path.name, parent, refused)
             if content_at(refused, name) == expected:
                 return f"{RESERVED_FOLDER}/{REFUSED}/{path.removesuffix(path.name)}{name}"
@@ -103,13 +96,13 @@ class FolderEditor:
 
     def keep_folder(self, folder: str, name: str) -> str | None:
         """Move a folder from elsewhere to `.contextbase/refused/`; returns where it is now."""
-        with UnlessInTheWay(), self.own_folder(REFUSED) as refused:
+        with self.unless_in_the_way(), self.own_folder(REFUSED) as refused:
             return f"{RESERVED_FOLDER}/{REFUSED}/{_moved(folder, None, refused, to=name)}"
         return None
 
     def add_note(self, name: str, text: str) -> bool:
         """Append to `.contextbase/<name>`."""
-        with UnlessInTheWay(), self.own_folder("") as folder:
+        with self.unless_in_the_way(), self.own_folder("") as folder:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             file = os.open(name, flags, 0o644, dir_fd=folder)
             try:
@@ -125,7 +118,7 @@ class FolderEditor:
     def write_conflict(self, path: TreePath, name: str, content: LocalContent) -> bool:
         """`.contextbase/conflicts/<path>/<name>`, replaced if it is there."""
         with (
-            UnlessInTheWay(),
+            self.unless_in_the_way(),
             self.own_folder("conflicts") as conflicts,
             self._folder_below(conflicts, path, make=True) as folder,
         ):
@@ -144,7 +137,7 @@ class FolderEditor:
         late = []
         for name in self._files_below(REPLACED):
             place = f"{RESERVED_FOLDER}/{REPLACED}/{name}"
-            with UnlessInTheWay():  # a link, or what the agent put there: no program writes on in it
+            with self.unless_in_the_way():  # a link, or what the agent put there: no program writes on in it
                 file = self._root.open_file(place)
                 try:
                     if str(hash_of(file)[0]) not in name.split("-"):
@@ -155,7 +148,7 @@ class FolderEditor:
 
     def has_entry(self, path: TreePath) -> bool:
         """Whether anything stands there."""
-        with UnlessInTheWay(), self.parent_of(path, make=False) as parent:
+        with self.unless_in_the_way(), self.parent_of(path, make=False) as parent:
             os.stat(path.name, dir_fd=parent, follow_symlinks=False)
             return True
         return False
@@ -319,18 +312,6 @@ class FolderEditor:
                     waiting.append(path)
                 else:
                     yield path
-
-
-class UnlessInTheWay:
-    """Ends the block, and nothing else, when something is `IN_THE_WAY`."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        return isinstance(error, OSError) and error.errno in IN_THE_WAY
 
 
 def _moved(source: str, folder: int | None, target_folder: int, *, to: str | None = None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from contextbase.ids import TreePath
-from contextbase.workspaces.editor import TEMPORARY, FolderEditor, UnlessInTheWay
+from contextbase.workspaces.editor import TEMPORARY, FolderEditor
 from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.model import FolderContent
 from contextbase.workspaces.ports import LocalContent
@@ -25,7 +25,7 @@ def add_files(editor: FolderEditor, files: Iterable[NewFile]) -> None:
     """Folder by folder: one that is missing comes with all of its files at once. Where something stands, it stays."""
     with editor.own_folder(TEMPORARY) as temporary:
         for folder, there in itertools.groupby(files, key=lambda file: file[0].parent):
-            with UnlessInTheWay(), _staging(editor, temporary) as (name, staging):
+            with editor.unless_in_the_way(), _staging(editor, temporary) as (name, staging):
                 written = [file[0] for file in there if _wrote(editor, staging, file)]
                 if not (folder and written and _put_folder(editor, folder, temporary, name)):
                     _put_beside(editor, staging, written)
@@ -44,7 +44,7 @@ def _staging(editor: FolderEditor, temporary: int) -> Iterator[tuple[str, int]]:
 
 def _wrote(editor: FolderEditor, staging: int, file: NewFile) -> bool:
     path, content, source = file
-    with UnlessInTheWay():
+    with editor.unless_in_the_way():
         editor.write_entry(staging, path.name, content, source)
         return True
     try:

@@ -1,10 +1,15 @@
 """Many new files in a folder that an agent may be at work in."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from contextbase.ids import TreePath
+from contextbase.catalog.layers import LayerStep, StepAction
+from contextbase.errors import MachineProblem
+from contextbase.ids import ContentHash, TreePath
+from contextbase.sessions.layer_files import put_layer
 from contextbase.storage.model import Kind
 from contextbase.workspaces import editor as editor_module
 from contextbase.workspaces.editor import FolderEditor
@@ -49,6 +54,31 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_keeps_no_other_away(tmp_path: Path) -> None:
     add(tmp_path, {"a/1": b"new", f"a/{'x' * 300}": b"new", "a/2": b"new"})
     assert found_in(tmp_path) == {"a/1": b"new", "a/2": b"new"}
+
+
+def test_a_full_disk_is_told_where_all_of_the_files_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: int, content: bytes) -> None:  # noqa: ARG001 - in the place of a write
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(editor_module, "_write_all", full)
+    layer = {TreePath("a/1"): FolderContent(kind=Kind.FILE, hash=ContentHash.of(b"new"))}
+    steps = [LayerStep(path=TreePath("a/1"), action=StepAction.WRITE)]
+    for standing in ({}, {TreePath("a/1"): FolderContent(kind=Kind.FILE, hash=ContentHash.of(b"old"))}):
+        if standing:
+            (tmp_path / "a").mkdir()
+            (tmp_path / "a/1").write_bytes(b"old")
+        with pytest.raises(MachineProblem):
+            put_layer(
+                tmp_path,
+                Owner.of_this_process(),
+                steps,
+                standing=standing,
+                layer=layer,
+                contents={ContentHash.of(b"new"): b"new"},
+            )
+    assert found_in(tmp_path) == {"a/1": b"old"}
 
 
 def test_a_folder_is_never_there_with_a_part_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@ from typing import Final
 
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.editor import IN_THE_WAY, REPLACED, TEMPORARY, FolderEditor, content_at
+from contextbase.workspaces.editor import REPLACED, TEMPORARY, FolderEditor, content_at
 from contextbase.workspaces.folder import hash_of, listing_of, open_file_in
+from contextbase.workspaces.in_the_way import IN_THE_WAY
 from contextbase.workspaces.model import FolderContent
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.refresh.journal import RefreshJournal, RefreshStep

@@ -1,0 +1,47 @@
+"""What keeps us from changing a path in an agent's folder, and is no fault."""
+
+import errno
+from types import TracebackType
+from typing import Final
+
+from contextbase.errors import MachineProblem
+
+__all__ = ["IN_THE_WAY", "UnlessInTheWay"]
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
+IN_THE_WAY: Final = {
+    errno.EEXIST,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENOTEMPTY,
+    errno.ELOOP,
+    errno.EXDEV,
+    errno.ENXIO,
+    errno.ENAMETOOLONG,
+    errno.EBUSY,
+    *_FULL,
+    errno.EACCES,
+    errno.EPERM,
+}
+"""The agent put something else there, or there is no room: the path stays as it is."""
+
+
+class UnlessInTheWay:
+    """Ends the block, and nothing else, when something is `IN_THE_WAY`."""
+
+    def __init__(self, *, must_have_room: bool) -> None:
+        self._must_have_room = must_have_room
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, OSError):
+            return False
+        if self._must_have_room and error.errno in _FULL:
+            sentence = "There is no room left for the files of the folder. Free some space on its machine."
+            raise MachineProblem(sentence) from error
+        return error.errno in IN_THE_WAY
