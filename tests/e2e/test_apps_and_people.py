@@ -193,3 +193,33 @@ async def test_each_part_of_an_apps_files_is_for_whom_it_is_meant(api: Api) -> N
     changes = [(row["old_etag"] is None, row["new_etag"] is None) for row in rows]
     assert changes == [(True, False), (True, True), (False, True)]  # made, refused, deleted
     assert all(row["source_ip"] for row in rows)
+
+
+@pytest.mark.parametrize("kind", ["agent", "adapter"])
+async def test_an_agent_with_a_persons_name_gets_nothing_of_what_is_the_persons_own(api: Api, kind: str) -> None:
+    person = await a_person(api)
+    token = await api.token(principal=person.slug, kind=kind, actions=["read", "write"])
+    namesake = Person(api, person.slug, api.as_bearer(token["secret"]))
+    app = await an_app(api, roles=["member"], members=[f"{kind}:{person.slug}"])
+    own = f"project/default/{person.slug}/files"
+    path = f"apps/{app}/files/{own}/diary.md"
+    assert (await person.ask("PUT", path, content=b"private")).status_code == 200
+    assert app in await namesake.store()
+    for refused in (
+        await namesake.ask("GET", path),
+        await namesake.ask("PUT", path, content=b"changed"),
+        await namesake.ask("DELETE", path),
+        await namesake.ask("GET", f"apps/{app}/files", params={"prefix": own}),
+    ):
+        assert_problem(refused, 404, "not_found")
+    config = await namesake.ask("PUT", f"apps/{app}/configs/user", json={"model": "theirs"})
+    assert_problem(config, 403, "forbidden")
+    assert (await person.ask("GET", path)).content == b"private"
+    admin = await api.token(principal=person.slug, kind=kind, actions=["read", "write", "admin"])
+    seen = await Person(api, person.slug, api.as_bearer(admin["secret"])).ask("GET", path)
+    assert seen.content == b"private"
+    async with api.services.database.connection() as connection:  # which administrators do not do unnoticed
+        rows = await connection.fetch(
+            "SELECT details FROM audit WHERE action = 'app.files.open' AND strpos(details, $1) > 0", f"{own}/diary.md"
+        )
+    assert len(rows) == 1

@@ -89,7 +89,7 @@ class AppFileAccess:
             acting = await self.tree_access.principal(connection, app)
             if acting is None:
                 raise unknown_app(name)
-            if area.login is not None and area.login != caller.principal.name:
+            if area.login is not None and not caller.principal.is_user(area.login):
                 summary = f"Looked into the files of {area.login} in the app '{name}'."
                 await self._note(connection, caller, app, summary, path)
         actions = frozenset({Action.READ, Action.WRITE}) if edit else frozenset({Action.READ})

@@ -74,7 +74,7 @@ def _allowed(caller: Caller, action: Right | Action, scope: RoleScope) -> bool:
     if caller.principal.is_owner or Action.ADMIN in caller.grant.actions:
         return True
     if scope.kind is RoleScopeKind.USER:
-        return scope.id == caller.principal.name
+        return caller.principal.is_user(scope.id)
     return action in _OF_FILES and (scope.kind is RoleScopeKind.PROJECT and "/" not in scope.id)
 
 

@@ -49,6 +49,10 @@ class Principal:
             is_owner=row[f"{prefix}is_owner"],
         )
 
+    def is_user(self, name: str) -> bool:
+        """Whether it is the user of that name. Agents and adapters may have a user's name."""
+        return self.kind is PrincipalKind.USER and self.name == name
+
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 

@@ -33,7 +33,7 @@ class SessionSharing:
         somebody who may not read where the session works, whether they exist or not."""
         async with self.database.transaction() as connection:
             session = await self.access.owned(connection, caller, session_id)
-            if slug == caller.principal.name:
+            if caller.principal.is_user(slug):
                 raise InvalidInput("The session is yours already.")
             person = await self._person(connection, session, slug)
             before = await self.access.shares.level(connection, session_id, person)
@@ -51,7 +51,7 @@ class SessionSharing:
         """Take it back, within a second: open streams end, and runs that the person asked for are canceled. People may
         also leave a session that was shared with them. Without a share nothing happens."""
         async with self.database.transaction() as connection:
-            if slug == caller.principal.name:
+            if caller.principal.is_user(slug):
                 session, person = await self.access.opened(connection, caller, session_id), caller.principal.id
             else:
                 session = await self.access.owned(connection, caller, session_id)

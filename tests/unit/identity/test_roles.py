@@ -111,6 +111,7 @@ def test_callers_without_an_account_have_what_their_tokens_say() -> None:
     files = {Right.BROWSE_FILES, Right.EDIT_FILES, Action.READ, Action.WRITE}
     assert allowed(plain, RoleScope.of_project(PROJECT)) == files
     assert allowed(plain, APP) == allowed(plain, PLATFORM) == allowed(plain, RoleScope.parse("project:app/x")) == set()
+    assert allowed(plain, RoleScope.of_user("a")) == set()  # that is a person, whoever has the same name
     owner = Principal(id=PrincipalId(uuid4()), kind=PrincipalKind.USER, name="owner", is_owner=True)
     assert allowed(Caller.with_token(token(owner, frozenset(Action), None)), APP) == set(EVERYTHING)
 
