@@ -28,7 +28,6 @@ class Program:
     hostile: Mapping[str, str]  # files that it would read, were they its user's: they make `hooked` or `served`
     provider: str
     options: Mapping[str, Any]  # some of its own
-    offers_servers_tools: bool = True  # of MCP, by their names; Codex has its model search for them, which ours cannot
 
     def run(self, prompt: str, **values: Any) -> dict[str, Any]:
         return run_body(prompt, **{"provider": self.provider, "model": self.model} | values)
@@ -91,7 +90,6 @@ PROGRAMS = {
             model="gpt-5.5",
             question_tool="request_user_input",
             provider="codex-cli",
-            offers_servers_tools=False,
             options={"approvalMode": "never", "sandboxMode": "workspace-write", "profile": "default"},
             hostile={
                 ".codex/config.toml": CODEX_SETTINGS,

@@ -1,6 +1,7 @@
 """The scripted model: the same script in three dialects, and what it does without one."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -201,6 +202,19 @@ async def test_a_tool_that_is_not_offered_is_named() -> None:
     plan = script({"tool": "dance", "input": {}})
     text, _ = said(Dialect.CHAT, (await asked(ScriptedModel(), request(Dialect.CHAT, [("user", plan)])))[2])
     assert "dance" in text
+
+
+async def test_a_servers_tool_that_is_not_offered_is_searched_for_once_and_called_when_it_is_found() -> None:
+    plan = script({"text": "Soon."}, {"tool": "mcp.words.say", "input": {"q": 1}}, {"text": "Done."})
+    given = request(Dialect.RESPONSES, [("user", plan)], tools=["exec_command", "tool_search"])
+    [search] = json.loads((await asked(ScriptedModel(), given))[2])["output"]
+    assert (search["type"], search["arguments"]) == ("tool_search_call", {"query": "words say"})
+    words = {"type": "namespace", "name": "mcp__words", "tools": [{"type": "function", "name": "say"}]}
+    for tools, expected in (([words], ("Soon.", [("mcp__words.say", {"q": 1})])), ([], None)):
+        found = {"type": "tool_search_output", "call_id": search["call_id"], "tools": tools}
+        document = given.document | {"input": [*given.document["input"], search, found]}
+        text, calls = said(Dialect.RESPONSES, (await asked(ScriptedModel(), replace(given, document=document)))[2])
+        assert (text, calls) == expected if expected else "no tool 'mcp.words.say'" in text
 
 
 async def test_files_are_named_below_the_folder_that_the_program_works_in() -> None:

@@ -1,5 +1,6 @@
 """What a request says happened so far, read from any of the three dialects."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _FOLDER: Final = re.compile(r"(?:[Ww]orking directory|<cwd>|\bcwd\b)[^/\n]{0,24}
 _DEFAULT_FOLDER: Final = "/workspace"
 _MODEL_ITEMS: Final = frozenset({"function_call", "custom_tool_call", "reasoning", "local_shell_call"})
 _RESULT_ITEMS: Final = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+_SEARCH, _FOUND = "tool_search_call", "tool_search_output"  # neither is an answer: they only make tools known
 
 
 class Speaker(Enum):
@@ -40,8 +42,9 @@ class HistoryEntry:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatHistory:
     entries: tuple[HistoryEntry, ...]
-    tools: tuple[str, ...]  # as offered; those of a namespace as namespace.name
+    tools: tuple[str, ...]  # as offered, or found by a search; those of a namespace as namespace.name
     folder: str  # that the program works in
+    searches: frozenset[str] = frozenset()  # for tools: the words that were searched for
 
     def users(self) -> list[tuple[int, str]]:
         """Where users spoke, and what they said."""
@@ -61,6 +64,7 @@ class ChatHistory:
 
 def read_history(request: ModelRequest) -> ChatHistory:
     document = request.document
+    searches: Iterable[str] = ()
     match request.dialect:
         case Dialect.MESSAGES:
             entries = _of_messages(_dicts(document.get("messages")))
@@ -68,13 +72,18 @@ def read_history(request: ModelRequest) -> ChatHistory:
         case Dialect.RESPONSES:
             given = document.get("input")
             items = [{"role": "user", "content": given}] if isinstance(given, str) else _dicts(given)
-            entries, tools = _of_items(items), _tools_of_responses(_dicts(document.get("tools")))
+            found_tools = [tool for item in items if item.get("type") == _FOUND for tool in _dicts(item.get("tools"))]
+            entries, tools = _of_items(items), _tools_of_responses([*_dicts(document.get("tools")), *found_tools])
+            searches = (_searched(item) for item in items if item.get("type") == _SEARCH)
         case Dialect.CHAT:
             entries = _of_chat(_dicts(document.get("messages")))
             tools = [str((tool.get("function") or {}).get("name", "")) for tool in _dicts(document.get("tools"))]
     found = _FOLDER.search(request.body.decode(errors="replace").replace("\\n", "\n"))
     return ChatHistory(
-        entries=tuple(entries), tools=tuple(tools), folder=found[1].rstrip("/.,") if found else _DEFAULT_FOLDER
+        entries=tuple(entries),
+        tools=tuple(tools),
+        folder=found[1].rstrip("/.,") if found else _DEFAULT_FOLDER,
+        searches=frozenset(searches),
     )
 
 
@@ -127,6 +136,12 @@ def _tools_of_responses(tools: Iterable[dict[str, Any]]) -> list[str]:
         prefix = f"{tool.get('name')}." if tool.get("tools") else ""
         names += [prefix + str(one.get("name") or one.get("type")) for one in inner]
     return names
+
+
+def _searched(call: dict[str, Any]) -> str:
+    given = call.get("arguments")
+    given = json.loads(given) if isinstance(given, str) else given
+    return str(given.get("query")) if isinstance(given, dict) else ""
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:

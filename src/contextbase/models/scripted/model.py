@@ -18,7 +18,7 @@ from contextbase.models.scripted.openai_chat import chat_document, chat_events
 from contextbase.models.scripted.openai_responses import responses_document, responses_events
 from contextbase.models.scripted.rendering import Rendered, ResolvedPart, ScriptedAnswer
 from contextbase.models.scripted.script import AnswerText, BreakOff, CallTool, Fault, Pause, ScriptTurn, parse_script
-from contextbase.models.scripted.tool_calls import OfferedCall, offered_call
+from contextbase.models.scripted.tool_calls import OfferedCall, offered_call, search_call
 
 __all__ = ["ScriptedModel"]
 
@@ -96,6 +96,10 @@ def _turn(history: ChatHistory) -> ScriptTurn:
 
 
 def _resolved(turn: ScriptTurn, history: ChatHistory) -> Iterator[ResolvedPart]:
+    """A turn whose tools have to be found is played when they are."""
+    if searches := list(filter(None, (search_call(call, history) for call in turn.calls))):
+        yield from searches
+        return
     for part in turn.parts:
         if not isinstance(part, CallTool):
             yield part

@@ -7,7 +7,7 @@ from typing import Any
 
 from contextbase.models.scripted.rendering import Rendered, ScriptedAnswer, event, text_pieces
 from contextbase.models.scripted.script import AnswerText, BreakOff, Pause
-from contextbase.models.scripted.tool_calls import OfferedCall
+from contextbase.models.scripted.tool_calls import TOOL_SEARCH, OfferedCall
 
 __all__ = ["responses_document", "responses_events"]
 
@@ -68,6 +68,9 @@ def _item(answer: ScriptedAnswer, index: int, part: AnswerText | OfferedCall) ->
         head = {"type": "message", "id": f"msg_{answer.id}_{index}", "role": "assistant", "status": "completed"}
         return head | {"content": content}
     call_id = f"call_{answer.id}_{index}"
+    if part.name == TOOL_SEARCH:
+        search = {"type": "tool_search_call", "id": f"tsc_{answer.id}_{index}", "call_id": call_id}
+        return search | {"execution": "client", "arguments": part.input, "status": "completed"}
     if part.is_freeform:
         kind, given = "custom_tool_call", {"input": str(part.input)}
     else:

@@ -8,7 +8,10 @@ from typing import Any, Final
 from contextbase.models.scripted.chat_history import ChatHistory
 from contextbase.models.scripted.script import CallTool
 
-__all__ = ["OfferedCall", "offered_call"]
+__all__ = ["TOOL_SEARCH", "OfferedCall", "offered_call", "search_call"]
+
+TOOL_SEARCH: Final = "tool_search"
+"""By which a program lets its model find tools that it does not offer at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +41,16 @@ def offered_call(call: CallTool, history: ChatHistory) -> OfferedCall | None:
             if name in offered:
                 return _named(name, call.input)
     return None
+
+
+def search_call(call: CallTool, history: ChatHistory) -> OfferedCall | None:
+    """What finds a server's tool that is not offered; None: it is, or cannot be found, or was searched for before."""
+    if not call.name.startswith(_MCP) or offered_call(call, history) is not None:
+        return None
+    words = call.name.removeprefix(_MCP).replace(".", " ")
+    if TOOL_SEARCH not in history.tools or words in history.searches:
+        return None
+    return OfferedCall(name=TOOL_SEARCH, input={"query": words})
 
 
 def _named(name: str, arguments: Any) -> OfferedCall:
