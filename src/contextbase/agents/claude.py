@@ -212,7 +212,8 @@ class _Conversation:
     async def finished(self) -> TurnEnd:
         if _GREETED not in self._process.known:
             self._process.known[_GREETED] = "yes"
-            await self._request("initialize", {"hooks": None})
+            # Otherwise a conversation that goes on keeps the instructions and the tools that it began with.
+            await self._request("initialize", {"hooks": None, "systemPromptSnapshot": False})
         message = {"role": "user", "content": await asyncio.to_thread(_content, self._turn, self._place.workspace)}
         await self._process.say({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""})
         async with self.answers:

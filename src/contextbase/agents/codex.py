@@ -12,7 +12,7 @@ from contextbase.agents.asking import LaterAnswers, Permissions, answered
 from contextbase.agents.attachments import is_image, is_shown
 from contextbase.agents.codex_configuration import GATEWAY_KEY, codex_configuration, write_configuration
 from contextbase.agents.codex_events import CodexTranslator
-from contextbase.agents.instructions import place_instructions
+from contextbase.agents.codex_instructions import codex_instructions, instructions_message, last_instructions
 from contextbase.agents.kept_programs import ProgramStart
 from contextbase.agents.model import (
     AgentPaths,
@@ -118,7 +118,7 @@ class CodexAdapter:
             arguments=("app-server",),
             cwd=place.workspace,
             environment={**self._environment(place), **turn.environment},
-            told=json.dumps([configuration, turn.profile, _instructions(turn, place)]),
+            told=json.dumps([configuration, turn.profile, codex_instructions(turn, place)]),
             memory=memory,
             remembers=self.paths.state,
             answers=_answers,
@@ -137,10 +137,6 @@ class CodexAdapter:
             "CODEX_HOME": str(place.agent_data / self.paths.folder),
             "CODEX_SQLITE_HOME": str(place.home / ".codex-databases"),  # made again from the sessions' files
         }
-
-
-def _instructions(turn: AgentTurn, place: AgentPlace) -> str:
-    return "\n\n".join(filter(None, (turn.system_prompt, place_instructions(place.workspace))))
 
 
 async def _answers(program: AgentProgram) -> bool:
@@ -209,7 +205,7 @@ class _Conversation:
             "modelProvider": "contextbase",
             "approvalPolicy": "untrusted",
             "sandbox": "danger-full-access",
-            "developerInstructions": _instructions(self._turn, self._place) or None,
+            "developerInstructions": codex_instructions(self._turn, self._place),
         }
         if self._turn.resume:
             resumed = {"threadId": self._turn.resume, "excludeTurns": True}
@@ -217,9 +213,17 @@ class _Conversation:
                 started = await self._request("thread/resume", values | resumed)
             except ProgramRefused as refused:
                 raise ConversationForgotten(str(refused)) from None
+            await self._tell_changed_instructions(self._turn.resume)
         else:
             started = await self._request("thread/start", values)
         return str((started.get("thread") or {}).get("id"))
+
+    async def _tell_changed_instructions(self, thread_id: str) -> None:
+        memory = self._place.agent_data / CodexAdapter.paths.folder
+        last = await asyncio.to_thread(last_instructions, memory, thread_id)
+        message = instructions_message(codex_instructions(self._turn, self._place), last)
+        if message is not None:
+            await self._request("thread/inject_items", {"threadId": thread_id, "items": [message]})
 
     def _turn_values(self, thread_id: str) -> dict[str, Any]:
         images = [

@@ -131,10 +131,10 @@ async def test_one_that_was_started_otherwise_or_remembers_something_else_is_not
         there.write("AGENTS.md", "Speak of the 44.")
         if program.name == "opencode":  # it is told with each message
             await said(there, program.run(script({"text": "I see."}), resume=conversation, **KEPT))
-            assert b"Speak of the 44." in model.requests[-1].body
             assert await kept_process(there) == processes[-1]
         else:
             await again()
+        assert b"Speak of the 44." in model.requests[-1].body
 
 
 MEMORY = {".jsonl", ".db"}

@@ -37,6 +37,25 @@ async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_words_
     assert not model.offered & {"WebFetch", "webfetch"}  # its options say so
 
 
+async def test_codex_is_told_once_in_a_conversation_that_goes_on_that_its_instructions_changed(one_site: Site) -> None:
+    model, program, known = RecordedModel(), PROGRAMS["codex"], {}
+    texts = ("Speak of 41.", "Speak of 41.", "Speak of 42.", "Speak of 42.", "Speak of 41.", None, None)
+    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+        for number, text in enumerate(texts):  # each time in a new process
+            assert there.spec.folder is not None
+            if text is None:
+                (there.spec.folder / "AGENTS.md").unlink(missing_ok=True)
+            else:
+                there.write("AGENTS.md", text)
+            events = await there.run(program.run(script({"text": f"{number}"}), **known))
+            assert outcome(events) == "completed", events
+            known = {"resume": of_type(events, "run.finished")[0]["sdk_session_id"]}
+    developers = [item for item in model.requests[-1].document["input"] if item.get("role") == "developer"]
+    told = [part["text"] for item in developers for part in item["content"] if "place_instructions" in part["text"]]
+    numbers = [[number for number in ("41", "42") if f"Speak of {number}." in text] for text in told]
+    assert numbers == [["41"], ["42"], ["41"], []]
+
+
 @pytest.mark.parametrize(
     ("path", "content"),
     [
