@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 from tests.support.require import require_program, require_root
@@ -36,7 +36,7 @@ _PROGRAMS = (
     *("unshare", "wc", "whoami", "yes"),
 )
 _FOR_AGENT_PROGRAMS = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
-_NOT_NEEDED = {"__pycache__", "dist-packages", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
+_NOT_NEEDED = {"dist-packages", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
 _FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o755, "workspace": 0o755, "run": 0o755, "etc": 0o755}
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
@@ -72,8 +72,8 @@ class DockerEngine:
             packed.seek(0)
             made = client.post("/containers/create", json={"Image": self.image, "Cmd": ["true"]}).raise_for_status()
             container = made.json()["Id"]
-            pieces = iter(lambda: packed.read(1 << 20), b"")
-            client.put(f"/containers/{container}/archive", params={"path": "/"}, content=pieces).raise_for_status()
+            placed = client.put(f"/containers/{container}/archive", params={"path": "/"}, content=_pieces(packed))
+            placed.raise_for_status()
             named = {"container": container, "repo": name, "tag": "latest"}
             client.post("/commit", params=named, json={}).raise_for_status()
             client.delete(f"/containers/{container}", params={"force": "1"}).raise_for_status()
@@ -122,7 +122,10 @@ def _prepare(engine: DockerEngine, process: subprocess.Popen[bytes]) -> None:
     with engine.client() as client:
         repository, _, tag = _IMAGE.partition(":")
         query = {"fromSrc": "-", "repo": repository, "tag": tag}
-        answer = client.post("/images/create", params=query, content=_image())
+        with tempfile.TemporaryFile() as packed:
+            _write_image(packed)
+            packed.seek(0)
+            answer = client.post("/images/create", params=query, content=_pieces(packed))
         if answer.status_code != 200 or "error" in answer.text:
             raise RuntimeError(f"The image could not be made: {answer.text}")
 
@@ -152,8 +155,12 @@ def _unmount_below(folder: Path) -> None:
         subprocess.run(["umount", place], check=False)
 
 
-def _image() -> bytes:
-    packed = io.BytesIO()
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """To send: of bytes in one piece the client copies what is left each time that it has sent some."""
+    return iter(lambda: file.read(1 << 20), b"")
+
+
+def _write_image(packed: IO[bytes]) -> None:
     with tarfile.open(fileobj=packed, mode="w") as image:
         for name, target in _LINKS.items():
             link = tarfile.TarInfo(name)
@@ -178,7 +185,6 @@ def _image() -> bytes:
         libraries |= {str(system / name) for name in _FOR_AGENT_PROGRAMS if (system / name).exists()}
         for library in sorted(libraries):
             _add_file(image, library, _inside(library))
-    return packed.getvalue()
 
 
 def _add_python(image: tarfile.TarFile) -> list[str]:
@@ -194,6 +200,8 @@ def _add_python(image: tarfile.TarFile) -> list[str]:
     for above, folders, files in os.walk(library):
         folders[:] = [name for name in folders if name not in _NOT_NEEDED and not name.startswith("config-")]
         for name in files:
+            if ".opt-" in name:  # compiled for Python -O; the others spare each container the compiler
+                continue
             place = os.path.join(above, name)  # noqa: PTH118 - os.walk's own strings, thousands of them
             _add_file(image, place, _inside(place))
             if name.endswith(".so"):
@@ -210,7 +218,9 @@ def _inside(place: str) -> str:
 def _add_file(image: tarfile.TarFile, source: str, name: str) -> None:
     with Path(source).open("rb") as file:
         member = tarfile.TarInfo(name)
-        member.size, member.mode = os.fstat(file.fileno()).st_size, os.fstat(file.fileno()).st_mode & 0o777
+        about = os.fstat(file.fileno())
+        member.size, member.mode = about.st_size, about.st_mode & 0o777
+        member.mtime = int(about.st_mtime)  # by which Python knows what its compiled files were made of
         image.addfile(member, file)
 
 
