@@ -7,11 +7,13 @@ import pytest
 from tests.support.agent_program_cases import PROGRAMS, Program
 from tests.support.sandbox_drivers import IMPLEMENTATIONS, Site
 
+_IMPLEMENTATIONS = {"bubblewrap": "bubblewrap", "docker": "docker-folder"}
 
-@pytest.fixture(params=["bubblewrap", "docker-folder"])
+
+@pytest.fixture
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
-    """For what depends on processes, files or connections: in each kind of sandbox."""
-    implementation = IMPLEMENTATIONS[request.param]
+    """With sandboxes of the kind that the test names: see `in_sandboxes`."""
+    implementation = IMPLEMENTATIONS[_IMPLEMENTATIONS[request.param]]
     given = None if implementation.fixture is None else request.getfixturevalue(implementation.fixture)
     async with implementation.site(tmp_path, given) as site:
         yield site
@@ -19,11 +21,11 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 @pytest.fixture
 async def one_site(tmp_path: Path) -> AsyncIterator[Site]:
-    """For what the program and its adapter say to each other, which is the same in all sandboxes."""
+    """For what one adapter does, whatever is around it."""
     async with IMPLEMENTATIONS["bubblewrap"].site(tmp_path, None) as site:
         yield site
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture
 def program(request: pytest.FixtureRequest) -> Program:
     return PROGRAMS[request.param]

@@ -7,12 +7,14 @@ import signal
 import sys
 from typing import Any
 
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import OF_A_RUN, Program, inside, of_type, outcome
 from tests.support.executor_site import BOUND, attached, driver_values, gateway_handler
 from tests.support.sandbox_drivers import Site
 from tests.support.scripted_model import RecordedModel, script
 
 
+@in_sandboxes("site")
 async def test_a_server_that_is_killed_leaves_it_at_work_and_the_next_one_gets_every_event_once(
     site: Site, program: Program
 ) -> None:
@@ -54,6 +56,7 @@ async def test_a_server_that_is_killed_leaves_it_at_work_and_the_next_one_gets_e
     assert [data["output"].strip() for data in of_type(events, "tool.end")] == ["one", "two"]
 
 
+@in_sandboxes("site", all_in_docker=True)
 async def test_a_program_that_dies_ends_the_run_and_says_so(site: Site, program: Program) -> None:
     task = script({"text": "Soon it dies."}, {"pause": 600})
     async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
@@ -66,6 +69,7 @@ async def test_a_program_that_dies_ends_the_run_and_says_so(site: Site, program:
         assert of_type(events, "run.error")[0]["retryable"]
 
 
+@in_sandboxes("site")
 async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site: Site, program: Program) -> None:
     task = script({"text": "Soon the executor dies."}, {"pause": 600})
     async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
@@ -83,8 +87,9 @@ async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site
         assert outcome(later) == "completed", later
 
 
-async def test_a_program_that_is_not_there_is_said_to_be_missing(one_site: Site, program: Program) -> None:
-    async with attached(one_site, {}) as there:
+@in_sandboxes("site", all_in_docker=True)
+async def test_a_program_that_is_not_there_is_said_to_be_missing(site: Site, program: Program) -> None:
+    async with attached(site, {}) as there:
         events = await there.run(program.run("Do it.", provider=program.name))
         versions = (await there.link.call("POST", "/workspace/validate")).json()["agents"]
     assert outcome(events) == "agent_missing", events

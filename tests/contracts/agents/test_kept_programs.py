@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import OF_A_RUN, PROGRAMS, Program, inside, of_type, outcome
 from tests.support.executor_site import Attached, attached, gateway_handler
 from tests.support.mcp_servers import PROGRAM as SERVER_OF_MCP
@@ -26,6 +27,7 @@ async def said(there: Attached, body: dict[str, Any]) -> str:
     return str(of_type(events, "run.finished")[0]["sdk_session_id"])
 
 
+@in_sandboxes("site", all_in_docker=True)
 async def test_the_next_turn_is_taken_by_the_same_process_which_sleeps_meanwhile(site: Site, program: Program) -> None:
     model = RecordedModel()
     handlers = {"model": gateway_handler(model)}
@@ -50,6 +52,7 @@ async def test_the_next_turn_is_taken_by_the_same_process_which_sleeps_meanwhile
         await inside(again, f'[ -z "$({OF_A_RUN})" ]')
 
 
+@in_sandboxes("site")
 async def test_one_that_is_killed_while_it_sleeps_is_started_again_and_nothing_is_lost(
     site: Site, program: Program
 ) -> None:
@@ -69,10 +72,11 @@ async def test_one_that_is_killed_while_it_sleeps_is_started_again_and_nothing_i
         await inside(there, f"[ ! -e /proc/{second} ]")
 
 
+@in_sandboxes("site")
 async def test_one_that_slept_for_long_is_ended_and_so_is_one_that_has_children_or_was_stopped(
-    one_site: Site, program: Program
+    site: Site, program: Program
 ) -> None:
-    async with attached(one_site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
+    async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
         conversation = await said(there, program.run(script({"text": "41."}), limits={"keep_seconds": 0.01}))
         await inside(there, f'while [ -n "$({OF_A_RUN})" ]; do sleep 0.05; done')
         assert await kept_process(there) is None
@@ -80,7 +84,7 @@ async def test_one_that_slept_for_long_is_ended_and_so_is_one_that_has_children_
         await said(there, program.run(script(left, {"text": "42."}), resume=conversation, **KEPT))
         kept = await kept_process(there)  # None: what it left was below it
         await inside(there, f'[ "$({OF_A_RUN})" = "{"" if kept is None else f"/proc/{kept}/environ"}" ]')
-        command = [one_site.require_python(), "-c", SERVER_OF_MCP]
+        command = [site.require_python(), "-c", SERVER_OF_MCP]
         words = {"words": {"command": command, "environment": {"WORD": "blue"}}}  # its own child, which would go on
         await said(there, program.run(script({"text": "43."}), resume=conversation, mcp_servers=words, **KEPT))
         assert await kept_process(there) is None
@@ -95,14 +99,15 @@ async def test_one_that_slept_for_long_is_ended_and_so_is_one_that_has_children_
         await inside(there, f'[ -z "$({OF_A_RUN})" ]')
 
 
+@in_sandboxes("site")
 async def test_one_that_was_started_otherwise_or_remembers_something_else_is_not_used(
-    one_site: Site, program: Program
+    site: Site, program: Program
 ) -> None:
     programs = list(PROGRAMS.values())
     other = programs[(programs.index(program) + 1) % len(programs)]
     shown = {"read_only": program.shown()["read_only"] + other.shown()["read_only"]}
     model = RecordedModel()
-    async with attached(one_site, {"model": gateway_handler(model)}, **shown) as there:
+    async with attached(site, {"model": gateway_handler(model)}, **shown) as there:
         conversation = await said(there, program.run(script({"text": "It is 41."}), **KEPT))
         processes = [await kept_process(there)]
 

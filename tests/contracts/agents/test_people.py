@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import Program, of_type, outcome
 from tests.support.executor_site import attached, gateway_handler
 from tests.support.sandbox_drivers import Site
@@ -10,8 +11,9 @@ from tests.support.scripted_model import RecordedModel, script
 from contextbase.agents.model import Capability
 
 
+@in_sandboxes("site")
 async def test_a_person_answers_permits_refuses_and_comes_back_when_the_sandbox_is_gone(
-    one_site: Site, program: Program
+    site: Site, program: Program
 ) -> None:
     assert Capability.HUMAN_LOOP in program.capabilities
     model = RecordedModel()
@@ -27,7 +29,7 @@ async def test_a_person_answers_permits_refuses_and_comes_back_when_the_sandbox_
         {"text": "Never said."},
     )
     replies = [{"values": ["Blue"]}, {"decision": "allow_once"}, {"decision": "deny", "reason": "Not now."}]
-    async with attached(one_site, handlers, **program.shown()) as there:
+    async with attached(site, handlers, **program.shown()) as there:
         body = program.run(task, profile="ask")
         await there.link.call("POST", "/run", body)
         events = await there.events_until("human_loop.requested")
@@ -50,7 +52,7 @@ async def test_a_person_answers_permits_refuses_and_comes_back_when_the_sandbox_
     model.requests.clear()
     session_id = of_type(events, "run.finished")[0]["sdk_session_id"]
     said = "You asked: Which shape?\nThe answer: Round"
-    async with attached(one_site, handlers, **program.shown()) as elsewhere:
+    async with attached(site, handlers, **program.shown()) as elsewhere:
         later = await elsewhere.run(
             program.run(f"{said}\n\n{script({'text': 'Round it is.'})}", resume=session_id, attempt=2)
         )
@@ -59,13 +61,12 @@ async def test_a_person_answers_permits_refuses_and_comes_back_when_the_sandbox_
     assert any(b"I must ask." in request.body for request in model.requests)
 
 
-async def test_what_a_person_says_meanwhile_reaches_the_model_in_the_same_turn(
-    one_site: Site, program: Program
-) -> None:
+@in_sandboxes("site", all_in_docker=True)
+async def test_what_a_person_says_meanwhile_reaches_the_model_in_the_same_turn(site: Site, program: Program) -> None:
     """Between two answers, or when all was said: in either case no turn of its own is needed."""
     wait = {"tool": "bash", "input": {"command": "while [ ! -e /workspace/go ]; do sleep 0.1; done"}}
     model = RecordedModel()
-    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+    async with attached(site, {"model": gateway_handler(model)}, **program.shown()) as there:
         body, steer_id = program.run(script(wait, {"text": "After the tool."})), str(uuid4())
         await there.link.call("POST", "/run", body)
         await there.events_until("tool.start")

@@ -4,17 +4,19 @@ import json
 from base64 import b64encode
 
 import pytest
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import DOT, OPENCODE_CODE, PROGRAMS, Program, of_type, outcome
 from tests.support.executor_site import attached, gateway_handler
 from tests.support.sandbox_drivers import Site
 from tests.support.scripted_model import RecordedModel, script
 
 
+@in_sandboxes("site", all_in_docker=True)
 async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_words_are_read(
-    one_site: Site, program: Program
+    site: Site, program: Program
 ) -> None:
     model = RecordedModel()
-    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+    async with attached(site, {"model": gateway_handler(model)}, **program.shown()) as there:
         for path, content in program.hostile.items():
             there.write(path, content)
         there.write("CLAUDE.md" if program.name == "claude" else "AGENTS.md", "Say please, in this place.")
@@ -56,23 +58,23 @@ async def test_codex_is_told_once_in_a_conversation_that_goes_on_that_its_instru
     assert numbers == [["41"], ["42"], ["41"], []]
 
 
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        (".opencode/plugin/bad.js", OPENCODE_CODE),
-        (".opencode/plugins/bad.ts", OPENCODE_CODE),
-        (".opencode/opencode.json", json.dumps({"plugin": ["./bad.js"]})),
-        ("opencode.jsonc", json.dumps({"plugins": ["./bad.js"]})),
-    ],
-)
-async def test_opencode_is_not_started_where_it_would_run_a_plugin_of_the_tree(
-    one_site: Site, path: str, content: str
-) -> None:
+PLUGINS = {
+    ".opencode/plugin/bad.js": OPENCODE_CODE,
+    ".opencode/plugins/bad.ts": OPENCODE_CODE,
+    ".opencode/opencode.json": json.dumps({"plugin": ["./bad.js"]}),
+    "opencode.jsonc": json.dumps({"plugins": ["./bad.js"]}),
+}
+
+
+@pytest.mark.parametrize("site", ["bubblewrap", "docker"], indirect=True)
+async def test_opencode_is_not_started_where_it_would_run_a_plugin_of_the_tree(site: Site) -> None:
     program = PROGRAMS["opencode"]
-    async with attached(one_site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
-        there.write(path, content)
+    async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
         there.write("bad.js", OPENCODE_CODE)
-        events = await there.run(program.run(script({"text": "Never said."})))
         assert there.spec.folder is not None
-        assert not (there.spec.folder / "hooked").exists()
-    assert outcome(events) == "agent_error", events
+        for path, content in PLUGINS.items():
+            there.write(path, content)
+            events = await there.run(program.run(script({"text": "Never said."})))
+            assert outcome(events) == "agent_error", (path, events)
+            assert not (there.spec.folder / "hooked").exists()
+            (there.spec.folder / path).unlink()

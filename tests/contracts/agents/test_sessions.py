@@ -1,11 +1,13 @@
 """Conversations with agent programs on a machine, from the message to what lands in the project."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from tests.support.agent_clis import installed
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import PROGRAMS, Program
 from tests.support.agent_world import AgentWorld, open_agent_world
 from tests.support.docker_engine import DockerEngine
@@ -25,28 +27,43 @@ QUESTION_SECONDS = 1
 """Then a question is parked: nobody has to answer sooner here."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def agents(
-    request: pytest.FixtureRequest,
-    embedded_database_server: DatabaseAddress,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[AgentWorld]:
-    """A machine with all programs, whose sandboxes are of the driver that the test names."""
+@asynccontextmanager
+async def machine(server: DatabaseAddress, folder: Path, **options: object) -> AsyncIterator[AgentWorld]:
+    """With all programs."""
     folders = {str(installed(name).parent) for name in PROGRAMS}
-    options: dict[str, Any] = {"agent_folders": sorted(folders), "agent_question_wait_seconds": QUESTION_SECONDS}
-    if request.param == "docker":
-        engine: DockerEngine = request.getfixturevalue("docker_engine")
-        options |= {
-            "sandbox_driver": "docker",
-            "sandbox_image": engine.image,
-            "sandbox_docker_address": engine.address,
-        }
+    options |= {"agent_folders": sorted(folders), "agent_question_wait_seconds": QUESTION_SECONDS}
     async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path_factory.mktemp("data"), **options) as world,
+        database_copy(server, "contextbase_template") as address,
+        open_agent_world(address, folder, **options) as world,
     ):
         create_app(world.services)  # it has the tools that agents are given
         yield world
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bubblewrap_machine(
+    embedded_database_server: DatabaseAddress, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[AgentWorld]:
+    async with machine(embedded_database_server, tmp_path_factory.mktemp("data")) as world:
+        yield world
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def docker_machine(
+    embedded_database_server: DatabaseAddress, docker_engine: DockerEngine, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[AgentWorld]:
+    docker = {"sandbox_image": docker_engine.image, "sandbox_docker_address": docker_engine.address}
+    folder = tmp_path_factory.mktemp("data")
+    async with machine(embedded_database_server, folder, sandbox_driver="docker", **docker) as world:
+        yield world
+
+
+@pytest.fixture
+def agents(request: pytest.FixtureRequest) -> AgentWorld:
+    """The machine with the sandboxes that the test names."""
+    world = request.getfixturevalue(f"{request.param}_machine")
+    assert isinstance(world, AgentWorld)
+    return world
 
 
 async def done(agents: AgentWorld, run: AgentRun) -> AgentRun:
@@ -60,7 +77,7 @@ async def rebuilt(agents: AgentWorld, session: AgentSession) -> list[object]:
     return [event.payload["reason"] for event in await agents.events(session) if event.kind == CONVERSATION_REBUILT]
 
 
-@pytest.mark.parametrize("agents", ["bubblewrap", "docker"], indirect=True)
+@in_sandboxes("agents")
 async def test_its_edits_land_and_its_question_is_answered_after_the_sandbox_is_gone(
     agents: AgentWorld, program: Program
 ) -> None:
@@ -98,7 +115,7 @@ async def memory(agents: AgentWorld, session: AgentSession, program: str) -> byt
     return b"".join(file.read_bytes() for file in sorted(place.rglob("*")) if file.is_file())
 
 
-@pytest.mark.parametrize("agents", ["bubblewrap"], indirect=True)
+@in_sandboxes("agents")
 async def test_two_programs_take_turns_and_the_conversation_goes_back_and_forks(
     agents: AgentWorld, program: Program
 ) -> None:
@@ -136,7 +153,7 @@ async def test_two_programs_take_turns_and_the_conversation_goes_back_and_forks(
     assert not list((await agents.folder(session) / ".agent_data" / other.name).rglob("*.jsonl"))
 
 
-@pytest.mark.parametrize("agents", ["bubblewrap"], indirect=True)
+@in_sandboxes("agents")
 async def test_a_program_that_waits_for_the_next_message_does_not_outlive_its_conversation(
     agents: AgentWorld, program: Program
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import OF_A_RUN, Program, inside, of_type, outcome
 from tests.support.executor_site import Attached, attached, gateway_handler
 from tests.support.sandbox_drivers import Site
@@ -19,13 +20,12 @@ async def stopped(there: Attached, body: dict[str, Any], kind: str) -> list[dict
     return events
 
 
-async def test_it_is_canceled_while_it_speaks_and_while_it_asks_and_goes_on_later(
-    one_site: Site, program: Program
-) -> None:
+@in_sandboxes("site")
+async def test_it_is_canceled_while_it_speaks_and_while_it_asks_and_goes_on_later(site: Site, program: Program) -> None:
     model = RecordedModel()
     speak = script({"text": "I begin with this."}, {"pause": 600}, {"text": "Never said."})
     ask = script({"tool": "ask", "input": {"question": "Which?", "options": ["A", "B"]}}, {"text": "Never said."})
-    async with attached(one_site, {"model": gateway_handler(model)}, **program.shown()) as there:
+    async with attached(site, {"model": gateway_handler(model)}, **program.shown()) as there:
         events = await stopped(there, program.run(speak), "message.delta")
         assert [data["text"] for data in of_type(events, "message.done")] == ["I begin with this."]
         session_id = of_type(events, "run.finished")[0]["sdk_session_id"]
@@ -38,6 +38,7 @@ async def test_it_is_canceled_while_it_speaks_and_while_it_asks_and_goes_on_late
         assert (await there.link.call("POST", "/cancel")).json() == {"state": "idle"}
 
 
+@in_sandboxes("site", all_in_docker=True)
 async def test_it_is_canceled_in_the_middle_of_a_command_and_nothing_of_it_is_left(
     site: Site, program: Program
 ) -> None:

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from uuid import uuid4
 
+from tests.support.agent_matrix import in_sandboxes
 from tests.support.agent_program_cases import Program, of_type, outcome
 from tests.support.executor_site import attached, gateway_handler
 from tests.support.sandbox_drivers import Site
@@ -13,6 +14,7 @@ from tests.support.scripted_model import RecordedModel, script
 from contextbase.agents.model import Capability
 
 
+@in_sandboxes("site", all_in_docker=True)
 async def test_it_says_uses_tools_writes_files_and_is_resumed_elsewhere(site: Site, program: Program) -> None:
     model = RecordedModel()
     handlers = {"model": gateway_handler(model)}
@@ -60,15 +62,16 @@ async def copied(source: Path, target: Path) -> None:
     assert await process.wait() == 0
 
 
+@in_sandboxes("site")
 async def test_it_is_told_what_it_does_not_know_and_its_memory_goes_back_with_its_data(
-    one_site: Site, program: Program, tmp_path: Path
+    site: Site, program: Program, tmp_path: Path
 ) -> None:
     """A resume that fails, state of a newer program, and what rewind and fork do: its data as they were, in a new
     home."""
     model = RecordedModel()
     handlers = {"model": gateway_handler(model)}
     unknown = "ses_00000000000000000000000000" if program.name == "opencode" else str(uuid4())
-    async with attached(one_site, handlers, **program.shown()) as there:
+    async with attached(site, handlers, **program.shown()) as there:
         first = await there.run(program.run(script({"text": "It is 41."}), resume=unknown, history=HISTORY))
         assert outcome(first) == "completed", first
         assert [data["reason"] for data in of_type(first, "conversation.rebuilt")] == ["resume_failed"]
@@ -90,7 +93,7 @@ async def test_it_is_told_what_it_does_not_know_and_its_memory_goes_back_with_it
         await there.driver.stop(there.spec.id)
     shutil.rmtree(data)
     await copied(kept, data)
-    async with attached(one_site, handlers, **program.shown()) as elsewhere:  # on the same folder, with another home
+    async with attached(site, handlers, **program.shown()) as elsewhere:  # on the same folder, with another home
         third = await elsewhere.run(program.run(script({"text": "Here I am."}), **known))
     assert outcome(third) == "completed", third
     told = b"".join(request.body for request in model.requests)
