@@ -1,5 +1,6 @@
 """How the web workbench is served: to everybody, under a strict policy, with long caching for what never changes."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from tests.support.api import Api, assert_problem
 
 from contextbase.interfaces.api.routes.workbench import SECTIONS
-from contextbase.interfaces.workbench.build import NONCE_MARK, WorkbenchBuild
+from contextbase.interfaces.workbench.build import NONCE_MARK, PRELOADS_MARK, WorkbenchBuild
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,6 +49,23 @@ async def test_the_pages_policy_allows_no_inline_code_and_its_nonce_is_new_each_
         assert NONCE_MARK not in answer.text
         nonces.add(nonce)
     assert len(nonces) == 2
+
+
+async def test_the_page_names_what_its_address_needs_first(api: Api, build: WorkbenchBuild) -> None:
+    (build.folder / "index.html").write_text(f"<head>{PRELOADS_MARK}</head>")
+    pages = [
+        {"path": ".*", "modules": [], "data": ["/api/v1/me"]},
+        {"path": "/sessions/([0-9a-f-]{36})", "modules": ["/assets/app-1234.js"], "data": ["/api/v1/chat/{}?a=1&b=2"]},
+    ]
+    (build.folder / "preloads.json").write_text(json.dumps(pages))
+    session = "0197b7a0-0000-7000-8000-000000000001"
+    deep = (await api.stranger.get(f"/sessions/{session}?panel=files")).text
+    assert '<link rel="preload" as="fetch" crossorigin href="/api/v1/me">' in deep
+    assert f'<link rel="preload" as="fetch" crossorigin href="/api/v1/chat/{session}?a=1&amp;b=2">' in deep
+    assert '<link rel="modulepreload" crossorigin href="/assets/app-1234.js">' in deep
+    other = (await api.stranger.get(f"/sessions/{session}/%22%3E%3Cscript%3E")).text
+    assert re.findall(r'href="([^"]*)"', other) == ["/api/v1/me"]
+    assert "script" not in other
 
 
 @pytest.mark.usefixtures("build")

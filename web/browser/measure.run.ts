@@ -46,7 +46,8 @@ async function measureTree(figures: Record<string, number>): Promise<void> {
   await close();
 }
 
-/** A long conversation: the messages are made up here, because two thousand runs would take an hour. */
+/** A long conversation: the messages are made up here, because two thousand runs would take an hour. The browser has no
+ * cache while a request of the page is answered here, so a reload loads all code again. */
 async function measureThread(figures: Record<string, number>): Promise<void> {
   const { id } = await ask<{ id: string }>("POST", "/api/v1/sessions", { project: "large", provider: "scripted", title: "Long" });
   const { page, close } = await visit();
@@ -58,9 +59,14 @@ async function measureThread(figures: Record<string, number>): Promise<void> {
   });
   await open(page, `/sessions/${id}`);
   await page.waitForSelector(`text=Answer ${MESSAGES - 1}`);
-  await page.reload();
-  await page.waitForSelector(`text=Answer ${MESSAGES - 1}`);
-  figures.reload_to_thread_ms = await page.evaluate(() => Math.round(performance.now()));
+  const reloads: number[] = [];
+  for (let turn = 0; turn < 5; turn++) {
+    await page.waitForTimeout(500); // what the page before still asked for
+    await page.reload();
+    await page.waitForSelector(`text=Answer ${MESSAGES - 1}`);
+    reloads.push(await page.evaluate(() => Math.round(performance.now())));
+  }
+  figures.reload_to_thread_ms = reloads.sort((a, b) => a - b)[2] ?? 0;
   await page.evaluate(async () => {
     const thread = document.querySelector('[data-testid="thread"]') as HTMLElement;
     while (thread.querySelector('[data-testid="older"]')) {

@@ -56,6 +56,28 @@ describe("a conversation", () => {
     expect(new URL(page.url()).pathname).toBe(new URL(conversation).pathname);
   });
 
+  it("has what its page needs first on the way before a script runs, and asks for it once", async () => {
+    const { page } = browser;
+    const id = await newSession("Early");
+    await page.addInitScript(() => {
+      const seen = new MutationObserver(() => {
+        if (!document.querySelector('[data-testid="thread"]')) return;
+        seen.disconnect();
+        const loaded = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+        Object.assign(window, { loaded: loaded.map((one) => [one.initiatorType, one.name.replace(location.origin, "")]) });
+      });
+      seen.observe(document, { childList: true, subtree: true });
+    });
+    await open(page, `/sessions/${id}`);
+    await page.waitForSelector('[data-testid="thread"]');
+    const loaded = await page.evaluate(() => (window as unknown as { loaded: string[][] }).loaded);
+    expect(loaded.filter(([, address]) => address?.startsWith("/api/v1/me") || address?.includes(id)).sort()).toEqual([
+      ["link", `/api/v1/chat/${id}/messages?limit=50`],
+      ["link", "/api/v1/me"],
+      ["link", `/api/v1/sessions/${id}`],
+    ]);
+  });
+
   it("is there again after a reload in the midst of an answer, and in another tab", async () => {
     const { page, context } = browser;
     const session = await newSession("Reload");

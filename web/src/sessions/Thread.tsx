@@ -9,6 +9,7 @@ import { Message } from "./Message";
 import type { ChatMessage } from "./parts";
 
 const NEAR = 48; // pixels from the end that still count as the end
+const GAP = 16;
 const AHEAD = 600; // pixels before the top at which older messages are asked for
 
 type Props = { messages: ChatMessage[]; liveId?: string; showId?: string; isStreaming: boolean; hasOlder: boolean; loadOlder: () => void; children?: ReactNode };
@@ -20,15 +21,19 @@ export function Thread({ messages, liveId, showId, isStreaming, hasOlder, loadOl
   const anchor = useRef<{ key: string; distance: number } | null>(null);
   const first = useRef<string | undefined>(undefined);
   const [isAway, setAway] = useState(false);
+  const estimateSize = (index: number) => (messages[index]?.role === "user" ? 72 : 220);
   const list = useVirtualizer({
     count: messages.length,
     getScrollElement: () => box.current,
-    estimateSize: (index) => (messages[index]?.role === "user" ? 72 : 220),
+    estimateSize,
+    // The first picture has the newest messages already, before anything is measured.
+    initialRect: { width: 0, height: window.innerHeight },
+    initialOffset: () => Math.max(0, messages.reduce((sum, _, index) => sum + estimateSize(index) + GAP, 0) - window.innerHeight),
     getItemKey: (index) => messages[index]?.id ?? index,
     overscan: 4,
     useFlushSync: false,
     paddingStart: 24,
-    gap: 16,
+    gap: GAP,
   });
   const size = list.getTotalSize();
 

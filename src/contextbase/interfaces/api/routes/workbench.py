@@ -8,7 +8,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from contextbase.errors import NotFound
 from contextbase.interfaces.api.plain_page import plain_page
-from contextbase.interfaces.workbench.build import NONCE_MARK, WorkbenchBuild
+from contextbase.interfaces.workbench.build import NONCE_MARK, PRELOADS_MARK, WorkbenchBuild
 
 __all__ = ["SECTIONS", "router"]
 
@@ -37,9 +37,8 @@ async def page(request: Request) -> HTMLResponse:
     if build.page is None:
         return plain_page("contextbase", _NOT_BUILT)
     nonce = secrets.token_urlsafe(16)
-    return HTMLResponse(
-        build.page.replace(NONCE_MARK, nonce), headers={"Content-Security-Policy": _POLICY.format(nonce=nonce)}
-    )
+    html = build.page.replace(NONCE_MARK, nonce).replace(PRELOADS_MARK, build.preloads(request.url.path))
+    return HTMLResponse(html, headers={"Content-Security-Policy": _POLICY.format(nonce=nonce)})
 
 
 for _section in SECTIONS:
