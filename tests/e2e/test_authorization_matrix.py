@@ -239,6 +239,7 @@ TABLE: dict[tuple[str, str], Route] = {
     ("GET", "/api/v1/me"): route("", "anyone"),
     ("GET", "/metrics"): route("admin", "server"),
     ("GET", "/api/v1/chores"): route("admin", "server"),
+    ("GET", "/api/v1/system/doctor"): route("admin", "server"),
     ("GET", "/api/v1/system/audit"): route("admin", "server"),
     ("GET", "/api/v1/system/audit/export"): route("admin", "server"),
     ("GET", "/openapi.json"): route("", "anyone"),

@@ -1,18 +1,26 @@
 """`doctor` asks the database and the bucket that are not ours, and says what is wrong with them."""
 
+import asyncio
+import threading
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from pydantic import SecretStr
 from tests.support.agent_world import open_agent_world
 from tests.support.api import url_of
 from tests.support.postgres import database_copy
 from tests.support.s3_server import S3Server
 
-from contextbase.bootstrap import known_machines, problems_outside, session_alerts
+from contextbase.bootstrap import ExaminationRun, findings_of
+from contextbase.bootstrap.machines import known_machines
+from contextbase.bootstrap.restore import problems_outside
+from contextbase.bootstrap.session_alerts import session_alerts
 from contextbase.config import Settings
 from contextbase.db.database import Database, DatabaseAddress
-from contextbase.machine import examine
+from contextbase.errors import Unavailable
+from contextbase.ids import SystemClock
+from contextbase.machine import Finding, examine
 from contextbase.machines.presence import Presence
 from contextbase.machines.repository import MachineRepository
 from contextbase.sessions.repository import SessionRepository
@@ -85,3 +93,54 @@ async def test_sessions_whose_files_cannot_be_stored_are_told(
             for _ in range(5):
                 await SessionRepository().count_failed_sync(connection, session.id, after=5, alert="The disk is full.")
         assert await session_alerts(settings) == {str(session.id): "The disk is full."}
+
+
+async def test_what_blocks_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, asked, answered = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def blocking(*_: object, **__: object) -> list[Finding]:
+        loop.call_soon_threadsafe(asked.set)
+        return [Finding(name="loop", answer="yes" if answered.wait(10) else "broken", detail="")]
+
+    async def answer() -> None:
+        await asked.wait()
+        answered.set()
+
+    monkeypatch.setattr("contextbase.bootstrap.examination.examine", blocking)
+    found, _ = await asyncio.gather(findings_of(Settings(data=tmp_path)), answer())
+    assert found[0].answer == "yes"
+
+
+async def test_who_asks_meanwhile_gets_the_same_examination_and_who_asks_later_a_new_one() -> None:
+    runs = 0
+
+    async def examined() -> list[Finding]:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0.01)
+        return [Finding(name="run", answer="yes", detail=str(runs))]
+
+    run = ExaminationRun(examined, clock=SystemClock())
+    first, second = await asyncio.gather(run.result(), run.result())
+    assert first is second
+    assert (await run.result()).findings[0].detail == "2"
+    await run.close()
+
+
+async def test_an_examination_that_takes_too_long_is_given_to_the_next_who_asks() -> None:
+    slow = asyncio.Event()
+
+    async def examined() -> list[Finding]:
+        await slow.wait()
+        return [Finding(name="slow", answer="yes", detail="")]
+
+    run = ExaminationRun(examined, clock=SystemClock(), patience=0.01)
+    with pytest.raises(Unavailable):
+        await run.result()
+    slow.set()
+    await asyncio.sleep(0.05)
+    assert (await run.result()).findings[0].name == "slow"
+    slow.clear()
+    with pytest.raises(Unavailable):
+        await run.result()
+    await run.close()  # and waits for nothing

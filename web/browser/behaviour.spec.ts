@@ -274,3 +274,23 @@ it("the page speaks Chinese to who does", async () => {
   await browser.page.waitForSelector("text=新建项目");
   expect(url).toContain("http");
 });
+
+describe("the health page", () => {
+  it("says what works on the server's machine, and looks again when it is asked to", async () => {
+    const { page } = browser;
+    await open(page, "/admin/health");
+    const doctor = page.locator('[data-testid="doctor"]');
+    await doctor.locator('dt:has-text("Database")').waitFor();
+    const told = await ask<{ findings: { name: string; answer: string; detail: string; advice: string }[] }>("GET", "/api/v1/system/doctor");
+    expect(await doctor.locator("dt").count()).toBe(told.findings.length);
+    const lacking = told.findings.find((one) => one.answer === "no" && one.advice);
+    expect(await doctor.innerText()).toContain(lacking?.advice);
+    const again = page.waitForResponse("**/api/v1/system/doctor");
+    await doctor.locator('button:has-text("Check again")').click();
+    expect((await again).status()).toBe(200);
+    await page.route("**/api/v1/system/doctor", (route) => route.fulfill({ status: 503, json: { code: "unavailable", detail: "The checks of this machine take longer than 20 seconds." } }));
+    await doctor.locator('button:has-text("Check again")').click();
+    await doctor.locator('[role="alert"]:has-text("longer than 20 seconds")').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+});

@@ -4,19 +4,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from contextbase.bootstrap.agents import AgentServices, open_agent_services
 from contextbase.bootstrap.chores import chore_runner
 from contextbase.bootstrap.core import CoreServices, open_core_services
 from contextbase.bootstrap.database import open_database
+from contextbase.bootstrap.examination import ExaminationRun, findings_of
 from contextbase.bootstrap.foundation import open_foundation
 from contextbase.bootstrap.machine_role import MachineRole, open_machine_role
-from contextbase.bootstrap.machines import known_machines, open_registration
+from contextbase.bootstrap.machines import open_registration
 from contextbase.bootstrap.models import ModelServices, open_model_services
-from contextbase.bootstrap.restore import open_restore, problems_outside
-from contextbase.bootstrap.sandboxes import sandbox_kind
-from contextbase.bootstrap.session_alerts import session_alerts
+from contextbase.bootstrap.restore import open_restore
 from contextbase.bootstrap.workers import session_rewinds, session_terminals, waiting_work
 from contextbase.chores import ChoreRunner
 from contextbase.config import Settings
@@ -29,18 +29,16 @@ __all__ = [
     "EVERY_ROLE",
     "AgentServices",
     "CoreServices",
+    "ExaminationRun",
     "MachineRole",
     "ModelServices",
     "ProcessRole",
     "Services",
-    "known_machines",
+    "findings_of",
     "open_core",
     "open_database",
     "open_restore",
     "open_services",
-    "problems_outside",
-    "sandbox_kind",
-    "session_alerts",
 ]
 
 
@@ -65,6 +63,7 @@ class Services:
     rewinds: SessionRewinds
     terminals: SessionTerminals
     chores: ChoreRunner  # runs nothing by itself
+    examination: ExaminationRun
 
 
 @asynccontextmanager
@@ -103,6 +102,8 @@ async def open_services(
         workers = None if machine is None else machine.workers
         terminals = session_terminals(foundation, core, workers)
         stack.push_async_callback(terminals.close)
+        examination = ExaminationRun(partial(findings_of, settings), clock=foundation.clock)
+        stack.push_async_callback(examination.close)
         yield Services(
             core=core,
             agents=agents,
@@ -120,4 +121,5 @@ async def open_services(
                 machine=machine,
                 may_lead=ProcessRole.SERVER in roles,
             ),
+            examination=examination,
         )

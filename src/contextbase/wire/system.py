@@ -7,7 +7,17 @@ from pydantic import BaseModel
 
 from contextbase.vocabulary import Action, PrincipalKind
 
-__all__ = ["ChoreView", "ChoresView", "Health", "LeaderView", "Me", "Readiness", "ServerVersion"]
+__all__ = [
+    "ChoreView",
+    "ChoresView",
+    "ExaminationView",
+    "FindingView",
+    "Health",
+    "LeaderView",
+    "Me",
+    "Readiness",
+    "ServerVersion",
+]
 
 
 class Health(BaseModel):
@@ -59,3 +69,20 @@ class ChoreView(BaseModel):
 class ChoresView(BaseModel):
     leader: LeaderView | None
     chores: list[ChoreView]
+
+
+class FindingView(BaseModel):
+    """One thing that was looked at."""
+
+    name: str  # such as "database"
+    answer: Literal["yes", "no", "broken"]  # no: contextbase works without it; broken: it does not
+    detail: str
+    advice: str  # what to do about it; empty: nothing
+
+
+class ExaminationView(BaseModel):
+    """What works on the machine of the server that answers, as `contextbase doctor` tells it there."""
+
+    machine: str
+    checked_at: datetime
+    findings: list[FindingView]

@@ -4,6 +4,7 @@ import { meQuery } from "../api/queries";
 import { useText } from "../text";
 import { Age, Chip, Problem, Skeleton } from "../ui/basics";
 import { Table } from "../ui/table";
+import { Examination } from "./Examination";
 
 const AGAIN_MS = 10_000;
 
@@ -26,6 +27,7 @@ export function HealthPage() {
         <div><dt className="mb-1 text-xs text-muted">{t.admin.version}</dt><dd className="mono">{version.data?.version ?? "…"}</dd></div>
         <div><dt className="mb-1 text-xs text-muted">{t.admin.you}</dt><dd className="truncate">{me?.principal}</dd></div>
       </dl>
+      <Examination />
       <section>
         <h2 className="mb-2 text-lg font-semibold">{t.admin.chores}</h2>
         {chores.isPending && <Skeleton />}

@@ -3064,6 +3064,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/system/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Doctor
+         * @description What works on this server's machine and what does not, found out now, with what to do about it. Needs 'admin' of
+         *     all projects. Answers 503 when it takes longer than 20 seconds.
+         */
+        get: operations["doctor_api_v1_system_doctor_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workspaces/{workspace}/list": {
         parameters: {
             query?: never;
@@ -4586,6 +4607,13 @@ export interface components {
             /** @description Set for a payload over 8 KiB. */
             body?: components["schemas"]["EventBodyView"] | null;
         };
+        /** @description What works on the machine of the server that answers, as `contextbase doctor` tells it there. */
+        ExaminationView: {
+            machine: string;
+            /** Format: date-time */
+            checked_at: string;
+            findings: components["schemas"]["FindingView"][];
+        };
         ExecView: {
             outcome: components["schemas"]["OutcomeView"];
             /** @description The end of it, if it is long; what is not UTF-8 as \xNN. */
@@ -4771,6 +4799,14 @@ export interface components {
             /** @description The commit. Null: it is uncommitted, in a workspace. */
             seq: number | null;
             review_id: string | null;
+        };
+        /** @description One thing that was looked at. */
+        FindingView: {
+            name: string;
+            /** @enum {string} */
+            answer: "yes" | "no" | "broken";
+            detail: string;
+            advice: string;
         };
         /** @enum {string} */
         FolderChangeKind: "created" | "modified" | "deleted" | "renamed" | "mode";
@@ -11806,6 +11842,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChoresView"];
+                };
+            };
+        };
+    };
+    doctor_api_v1_system_doctor_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExaminationView"];
                 };
             };
         };

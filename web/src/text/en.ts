@@ -143,6 +143,14 @@ export const en = {
   admin: {
     health: "Health", tokens: "Tokens", audit: "Audit", database: "Database", blobs: "Blob store", ok: "works", server: "Server", version: "Version", chores: "Chores", leader: "Done by", lastRun: "Last run", result: "Result", never: "never", you: "You",
     notAdmin: "Only administrators see this page.", alive: "answers", dead: "does not answer", every: "Chore", failed: "failed", seconds: "Seconds",
+    doctor: {
+      title: "What works on this machine", checked: "checked", again: "Check again", advice: "What to do:",
+      groups: { broken: "Does not work, and has to", no: "Not to be had here; contextbase works without it", yes: "Works" },
+      names: {
+        database: "Database", s3: "Bucket for large files", "data folder": "Data folder", overlay: "Folders for agents", reflink: "Files that share blocks", quota: "Limit of a folder's size",
+        sandbox: "Sandboxes", bubblewrap: "bubblewrap", docker: "Docker", git: "git", machines: "Machines", sessions: "Files of sessions",
+      } as Record<string, string>,
+    },
   },
   tokens: {
     title: "Tokens", intro: "Agents, adapters and people come in with a token. It is shown once.", create: "New token", name: "For", kind: "Kind", actions: "May", expires: "Expires", revoke: "Revoke", revoked: "revoked", expired: "expired", project: "Project", any: "all projects",

@@ -117,6 +117,14 @@ export const zh: Messages = {
   admin: {
     health: "健康", tokens: "令牌", audit: "审计", database: "数据库", blobs: "对象存储", ok: "正常", server: "服务器", version: "版本", chores: "例行任务", leader: "执行者", lastRun: "上次运行", result: "结果", never: "从未", you: "您",
     notAdmin: "只有管理员能看到此页。", alive: "有响应", dead: "无响应", every: "任务", failed: "失败", seconds: "秒",
+    doctor: {
+      title: "这台机器上什么可用", checked: "检查于", again: "重新检查", advice: "怎么办：",
+      groups: { broken: "不可用，但必须可用", no: "这里没有；没有它 contextbase 也能工作", yes: "可用" },
+      names: {
+        database: "数据库", s3: "存放大文件的存储桶", "data folder": "数据文件夹", overlay: "智能体的文件夹", reflink: "共享数据块的文件", quota: "文件夹大小上限",
+        sandbox: "沙箱", bubblewrap: "bubblewrap", docker: "Docker", git: "git", machines: "机器", sessions: "会话的文件",
+      },
+    },
   },
   tokens: {
     title: "令牌", intro: "智能体、适配器和人都凭令牌进入。令牌只显示一次。", create: "新建令牌", name: "给谁", kind: "类型", actions: "可以", expires: "到期", revoke: "吊销", revoked: "已吊销", expired: "已过期", project: "项目", any: "所有项目",

@@ -6,8 +6,8 @@ import typer
 
 from contextbase.errors import Unavailable
 from contextbase.interfaces.cli.connection import Data, found_server
-from contextbase.interfaces.cli.machine_text import machine_states
 from contextbase.interfaces.cli.output import Json, console, errors_shown, print_json
+from contextbase.machines.states import machine_states
 from contextbase.servers.request import get
 
 __all__ = ["status"]

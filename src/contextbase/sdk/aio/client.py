@@ -41,7 +41,7 @@ from contextbase.sdk.http import Body, parsed
 from contextbase.sdk.options import AuditFilter
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
-from contextbase.wire.system import Me, Readiness, ServerVersion
+from contextbase.wire.system import ExaminationView, Me, Readiness, ServerVersion
 from contextbase.wire.tree import CheckoutRequest, CheckoutView, SideVersionPage, VersionPage
 
 __all__ = ["AsyncClient"]
@@ -124,6 +124,11 @@ class AsyncClient:
     async def readiness(self) -> Readiness:
         """Whether the server and its parts are ready. A part that is not is an answer, not an error."""
         return parsed(Readiness, await self._connection.send("GET", "/readyz"))
+
+    async def doctor(self) -> ExaminationView:
+        """What works on the server's machine and what does not, with what to do about it. Needs 'admin' of all
+        projects. Raises `Unavailable` when the checks take longer than 20 seconds."""
+        return await self._connection.call(ExaminationView, "GET", f"{_API}/system/doctor")
 
     @checked
     async def checkout(

@@ -42,7 +42,7 @@ from contextbase.sdk.http import Body, parsed
 from contextbase.sdk.options import AuditFilter
 from contextbase.wire.commit import ChangeBody, CommitCreate, CommitView, UploadView
 from contextbase.wire.history import AuditPageView, AuditQuery, AuditRecordView, LogPageView
-from contextbase.wire.system import Me, Readiness, ServerVersion
+from contextbase.wire.system import ExaminationView, Me, Readiness, ServerVersion
 from contextbase.wire.tree import CheckoutRequest, CheckoutView, SideVersionPage, VersionPage
 
 __all__ = ["Client"]
@@ -125,6 +125,11 @@ class Client:
     def readiness(self) -> Readiness:
         """Whether the server and its parts are ready. A part that is not is an answer, not an error."""
         return parsed(Readiness, self._connection.send("GET", "/readyz"))
+
+    def doctor(self) -> ExaminationView:
+        """What works on the server's machine and what does not, with what to do about it. Needs 'admin' of all
+        projects. Raises `Unavailable` when the checks take longer than 20 seconds."""
+        return self._connection.call(ExaminationView, "GET", f"{_API}/system/doctor")
 
     @checked
     def checkout(

@@ -5,10 +5,11 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from contextbase import __version__
+from contextbase.bootstrap import ExaminationRun
 from contextbase.identity.model import Action
-from contextbase.interfaces.api.authentication import AuthenticatedCaller, AuthenticatedServices
+from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.metrics import Metrics
-from contextbase.wire.system import ChoresView, ChoreView, LeaderView, Me, ServerVersion
+from contextbase.wire.system import ChoresView, ChoreView, ExaminationView, FindingView, LeaderView, Me, ServerVersion
 
 __all__ = ["router"]
 
@@ -67,5 +68,22 @@ async def chores(caller: AuthenticatedCaller, services: AuthenticatedServices) -
                 next_at=run.next_at,
             )
             for run in await services.chores.runs()
+        ],
+    )
+
+
+@router.get("/api/v1/system/doctor")
+async def doctor(request: Request, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> ExaminationView:
+    """What works on this server's machine and what does not, found out now, with what to do about it. Needs 'admin' of
+    all projects. Answers 503 when it takes longer than 20 seconds."""
+    caller.require(Action.ADMIN)
+    examination: ExaminationRun = request.app.state.services.examination
+    found = await examination.result()
+    return ExaminationView(
+        machine=agents.workspaces.node.name,
+        checked_at=found.checked_at,
+        findings=[
+            FindingView(name=one.name, answer=one.answer, detail=one.detail, advice=one.advice)
+            for one in found.findings
         ],
     )
