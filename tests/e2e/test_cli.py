@@ -134,7 +134,8 @@ def test_every_command_is_documented_and_takes_json(cli: Cli) -> None:
     assert {"ls", "cat", "put", "rm", "mv", "log", "audit", "policy explain", "policy group add"} <= commands
     assert {"diff", "blame", "undo", "bring-back", "tag create", "review resolve", "backup verify"} <= commands
     assert {"lease acquire", "lease release", "lease list", "lease run", "policy leases"} <= commands
-    assert {command for command, text in helps.items() if "--json" not in text} == {"db shell", "sandbox shell"}
+    shells = {"db shell", "sandbox shell", "session shell"}
+    assert {command for command, text in helps.items() if "--json" not in text} == shells
 
 
 # Sentences for people

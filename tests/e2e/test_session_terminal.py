@@ -2,14 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import pty
+import select
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from uuid import UUID, uuid4
 
 import pytest
 from tests.support.require import require_root
 from tests.support.scripted_model import script
-from tests.support.server import ServerProcess
+from tests.support.server import PROGRAM, ServerProcess, environment, run_cli
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -99,3 +104,81 @@ async def test_a_shell_outlasts_its_socket_and_ends_with_the_sandbox(server: Ser
         assert await refused(server, owner, session.id) == "conflict"
         actions = [row.action for row in (await client.audit(project)).records]
         assert actions.count("session.terminal") == 1
+
+
+class ShellProcess:
+    """`contextbase session shell` as its user has it: in a terminal."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", terminal: int) -> None:
+        self.process = process
+        self._terminal = terminal
+        self.seen = b""
+
+    def type(self, text: bytes) -> None:
+        os.write(self._terminal, text)
+
+    def shows(self, text: bytes) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while text not in self.seen:
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self._terminal], [], [], 1)[0]:
+                self.seen += os.read(self._terminal, 4096)
+
+    def ends(self) -> int:
+        """With what it showed last."""
+        while select.select([self._terminal], [], [], _PATIENCE)[0]:
+            try:
+                self.seen += os.read(self._terminal, 4096)
+            except OSError:  # how Linux says that nobody has the other end any more
+                break
+        return self.process.wait(_PATIENCE)
+
+
+@contextmanager
+def shell_of(server: ServerProcess, session: str) -> Iterator[ShellProcess]:
+    ours, theirs = pty.openpty()
+    command = [PROGRAM, "session", "shell", session, "--data", str(server.data)]
+    process = subprocess.Popen(
+        command, env=environment(TERM="xterm"), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        yield ShellProcess(process, ours)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+async def test_the_command_line_has_the_same_shell_and_may_leave_it_running(server: ServerProcess) -> None:
+    require_root()
+    owner = (server.data / "owner-token").read_text().strip()
+    async with AsyncClient(server.url, owner) as client:
+        project = (await client.projects.create(f"p-{uuid4().hex[:10]}")).name
+        session = await client.sessions.open(project=project, provider="scripted")
+        async with asyncio.timeout(_PATIENCE):
+            async for _ in session.send(script({"text": "Ready."})):
+                pass
+        await asyncio.to_thread(_use_shell, server, str(session.id))
+        with shell_of(server, str(session.id)) as shell:
+            await asyncio.to_thread(shell.shows, b"$ ")
+            await client.sessions.stop(session.id)
+            assert await asyncio.to_thread(shell.ends) == 1
+            assert b"The terminal was closed" in shell.seen
+    piped = run_cli("session", "shell", str(session.id), "--data", str(server.data))
+    assert (piped.code, "needs a terminal" in piped.stderr) == (2, True)
+
+
+def _use_shell(server: ServerProcess, session: str) -> None:
+    with shell_of(server, session) as shell:
+        shell.shows(b"$ ")
+        shell.type(b"here=$((20 + 3)); echo begun-$here\n")
+        shell.shows(b"begun-23\r\n")
+        shell.type(b"\x1d")  # leaves it as it is
+        assert shell.ends() == 0
+    with shell_of(server, session) as shell:
+        shell.shows(b"begun-23\r\n")
+        shell.type(b"echo again-$here\n")
+        shell.shows(b"again-23\r\n")
+        shell.type(b"exit\n")
+        assert shell.ends() == 0

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -39,6 +40,7 @@ class WorkbenchWorld:
     url: str
     owner: str  # a token
     reader: str  # one that may only read
+    data: Path
 
 
 class _Writer:
@@ -66,7 +68,7 @@ def _plan(**lines: str) -> str:
     return "\n".join(changed)
 
 
-def made_workbench_world(url: str, owner: str) -> WorkbenchWorld:
+def made_workbench_world(url: str, owner: str, data: Path) -> WorkbenchWorld:
     headers = {"Authorization": f"Bearer {owner}"}
     with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
 
@@ -102,7 +104,7 @@ def made_workbench_world(url: str, owner: str) -> WorkbenchWorld:
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secrets['ann']}"}, timeout=60) as ann:
             _conversation(client, ann)
         made_people_and_apps(client)
-    return WorkbenchWorld(url=url, owner=owner, reader=reader)
+    return WorkbenchWorld(url=url, owner=owner, reader=reader, data=data)
 
 
 def _conversation(owner: httpx.Client, ann: httpx.Client) -> None:

@@ -30,10 +30,11 @@ WHERE s.id = $1
 FOR NO KEY UPDATE OF s
 
 -- name: sessions_of_owner
--- Newest first, before $2; those of project $3, or (NULL) all.
+-- Newest first, before $2; those of project $3, or (NULL) all; $5: only those whose files cannot be stored.
 -- use: sessions_of_owners
 WHERE s.owner_id = $1 AND s.state <> 'deleted' AND ($2::uuid IS NULL OR s.id < $2)
   AND ($3::uuid IS NULL OR s.project_id = $3)
+  AND (NOT $5 OR EXISTS (SELECT FROM session_workers w WHERE w.session_id = s.id AND w.alert IS NOT NULL))
 ORDER BY s.id DESC
 LIMIT $4
 

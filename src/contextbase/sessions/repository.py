@@ -103,11 +103,11 @@ class SessionRepository:
         project_id: ProjectId | None,
         before: SessionId | None,
         limit: int,
+        alerted: bool,
     ) -> list[AgentSession]:
-        """Newest first."""
-        return list(
-            map(session_of_row, await connection.fetch(_SQL.sessions_of_owner, owner, before, project_id, limit))
-        )
+        """Newest first. `alerted`: only those whose files cannot be stored."""
+        rows = await connection.fetch(_SQL.sessions_of_owner, owner, before, project_id, limit, alerted)
+        return list(map(session_of_row, rows))
 
     async def update(
         self,

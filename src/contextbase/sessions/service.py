@@ -134,14 +134,20 @@ class SessionService:
         return await self.access.owned(connection, caller, session_id)
 
     async def list(
-        self, caller: Caller, *, project_id: ProjectId | None = None, before: SessionId | None = None, limit: int = 50
+        self,
+        caller: Caller,
+        *,
+        project_id: ProjectId | None = None,
+        before: SessionId | None = None,
+        limit: int = 50,
+        alerted: bool = False,
     ) -> Sequence[AgentSession]:
-        """The caller's own, newest first."""
+        """The caller's own, newest first. `alerted`: only those whose files cannot be stored."""
         project_id = project_id or caller.grant.project_id
         caller.require(Action.READ, project_id)
         async with self.database.connection() as connection:
             return await self.repository.of_owner(
-                connection, caller.principal.id, project_id=project_id, before=before, limit=limit
+                connection, caller.principal.id, project_id=project_id, before=before, limit=limit, alerted=alerted
             )
 
     async def get(self, caller: Caller, session_id: SessionId) -> SessionDetails:

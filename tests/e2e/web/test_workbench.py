@@ -44,7 +44,7 @@ def world() -> Iterator[WorkbenchWorld]:
             clis = {str(installed(cli.name).parent) for cli in AGENT_CLIS}
             with start_server(folder / "data", CONTEXTBASE_AGENT_FOLDERS=json.dumps(sorted(clis))) as server:
                 owner = (server.data / "owner-token").read_text().strip()
-                yield made_workbench_world(server.url, owner)
+                yield made_workbench_world(server.url, owner, server.data)
         finally:
             asyncio.run(remove_sandboxes(folder / "data"))
             unmount_all(folder)
@@ -79,4 +79,5 @@ def test_the_workbench_does_in_a_browser_what_the_spec_says(spec: str, node: str
         WORKBENCH_URL=world.url,
         WORKBENCH_OWNER=world.owner,
         WORKBENCH_READER=world.reader,
+        WORKBENCH_DATA=str(world.data),
     )

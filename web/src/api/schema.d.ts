@@ -8152,6 +8152,8 @@ export interface operations {
     list_sessions_api_v1_sessions_get: {
         parameters: {
             query?: {
+                /** @description Only those whose files cannot be stored: `worker.alert`. */
+                alerted?: boolean;
                 before?: string | null;
                 limit?: number;
                 /** @description Left out: all you may see. */

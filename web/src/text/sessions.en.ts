@@ -79,7 +79,10 @@ export const sessions = {
 };
 
 export const inbox = {
-  title: "Inbox", empty: "Nothing waits for you", emptyHint: "Questions of agents, reviews, failed runs and budgets come together here.", question: "asks", permission: "asks for permission", review: "in review", failed: "failed run", waiting: "work not landed", all: "Everything", questions: "Questions", reviews: "Reviews", failures: "Failed runs", budgets: "Budgets", budget: "budget", spent: (spent: string, limit: string) => `${spent} of ${limit} spent this month`, open: (n: number) => `${n} waiting`, answered: "Answered.", notify: "Notify me", notifyOn: "You are notified", notifyDenied: "This browser blocks notifications of this page.", notification: (n: number) => `${s(n, "thing")} for you in contextbase`, list: "What waits",
+  title: "Inbox", empty: "Nothing waits for you", emptyHint: "Questions of agents, reviews, failed runs, files that cannot be stored and budgets come together here.", all: "Everything",
+  filters: { question: "Questions", review: "Reviews", failed: "Failed runs", unstored: "Not stored", budget: "Budgets" },
+  kinds: { question: "asks", review: "in review", failed: "failed run", unstored: "not stored", budget: "budget" },
+  spent: (spent: string, limit: string) => `${spent} of ${limit} spent this month`, open: (n: number) => `${n} waiting`, answered: "Answered.", notify: "Notify me", notifyOn: "You are notified", notifyDenied: "This browser blocks notifications of this page.", notification: (n: number) => `${s(n, "thing")} for you in contextbase`, list: "What waits",
 };
 
 export const example = {

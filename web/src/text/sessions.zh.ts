@@ -75,7 +75,10 @@ export const sessions: typeof sessionsEn = {
 };
 
 export const inbox: typeof inboxEn = {
-  title: "收件箱", empty: "没有等待您的事项", emptyHint: "智能体的提问、评审、失败的运行和预算都汇集在这里。", question: "提问", permission: "请求许可", review: "待评审", failed: "运行失败", waiting: "成果未合入", all: "全部", questions: "提问", reviews: "评审", failures: "失败的运行", budgets: "预算", budget: "预算", spent: (spent, limit) => `本月已用 ${spent}，上限 ${limit}`, open: (count) => `${count} 项等待`, answered: "已回答。", notify: "通知我", notifyOn: "会通知您", notifyDenied: "浏览器阻止了本页的通知。", notification: (count) => `contextbase 中有 ${n(count, "项")}等待您`, list: "等待处理",
+  title: "收件箱", empty: "没有等待您的事项", emptyHint: "智能体的提问、评审、失败的运行、无法保存的文件和预算都汇集在这里。", all: "全部",
+  filters: { question: "提问", review: "评审", failed: "失败的运行", unstored: "未保存", budget: "预算" },
+  kinds: { question: "提问", review: "待评审", failed: "运行失败", unstored: "未保存", budget: "预算" },
+  spent: (spent, limit) => `本月已用 ${spent}，上限 ${limit}`, open: (count) => `${count} 项等待`, answered: "已回答。", notify: "通知我", notifyOn: "会通知您", notifyDenied: "浏览器阻止了本页的通知。", notification: (count) => `contextbase 中有 ${n(count, "项")}等待您`, list: "等待处理",
 };
 
 export const example: typeof exampleEn = {

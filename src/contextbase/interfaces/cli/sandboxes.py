@@ -1,17 +1,12 @@
 """`contextbase sandbox …`: sandboxes on agents' workspaces, to run one command after the other in."""
 
 import asyncio
-import os
 import shutil
-import signal
 import sys
-import termios
-import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -39,13 +34,11 @@ from contextbase.interfaces.cli.run import (
     written,
 )
 from contextbase.interfaces.cli.run_text import exit_code_of, how_it_ended
+from contextbase.interfaces.cli.terminal import shown_terminal
 from contextbase.interfaces.cli.workspaces import Agent
 from contextbase.sdk import AsyncClient, Client, ExecOptions, PipeOptions
 from contextbase.sdk.http import error_of
 from contextbase.wire.sandbox import EndedItem, FailedItem, LimitsBody, OutputItem, SandboxView
-
-if TYPE_CHECKING:
-    from contextbase.sdk.aio.terminal import AsyncTerminal
 
 __all__ = ["commands"]
 
@@ -187,50 +180,12 @@ def _print_status(view: SandboxView) -> None:
 
 
 async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
-    loop = asyncio.get_running_loop()
     size = shutil.get_terminal_size()
     async with AsyncClient(*server) as client:
         sandbox = await client.sandboxes.get(sandbox_id)
         async with sandbox.terminal(command, rows=size.lines, columns=size.columns) as terminal:
-            typed: asyncio.Queue[bytes] = asyncio.Queue(16)
-            loop.add_reader(sys.stdin.fileno(), lambda: _take(typed))
-            loop.add_signal_handler(signal.SIGWINCH, lambda: loop.create_task(_resize(terminal)))
-            sending = asyncio.create_task(_send(terminal, typed))
-            try:
-                with _raw_terminal():
-                    while piece := await terminal.receive():
-                        sys.stdout.buffer.write(piece)
-                        sys.stdout.buffer.flush()
-            finally:
-                loop.remove_reader(sys.stdin.fileno())
-                loop.remove_signal_handler(signal.SIGWINCH)
-                sending.cancel()
+            await shown_terminal(terminal)
             return 0 if terminal.outcome is None else exit_code_of(terminal.outcome)
-
-
-def _take(typed: asyncio.Queue[bytes]) -> None:
-    if not typed.full():  # what is typed faster than it is sent waits in the terminal
-        typed.put_nowait(os.read(sys.stdin.fileno(), 4096))
-
-
-async def _send(terminal: "AsyncTerminal", typed: asyncio.Queue[bytes]) -> None:
-    while data := await typed.get():
-        await terminal.send(data)
-
-
-async def _resize(terminal: "AsyncTerminal") -> None:
-    size = shutil.get_terminal_size()
-    await terminal.resize(rows=size.lines, columns=size.columns)
-
-
-@contextmanager
-def _raw_terminal() -> Iterator[None]:
-    before = termios.tcgetattr(sys.stdin)
-    tty.setraw(sys.stdin)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 def _id(client: Client, text: str) -> UUID:

@@ -1,5 +1,8 @@
 """`contextbase session …`"""
 
+import asyncio
+import shutil
+import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,19 +12,21 @@ from uuid import UUID
 import typer
 
 from contextbase.agent_vocabulary import QuestionStatus, ShareLevel
-from contextbase.errors import InvalidInput, NotFound
+from contextbase.errors import InvalidInput, NotFound, Unavailable
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.completion import complete_project
+from contextbase.interfaces.cli.connection import Data, address, connect
 from contextbase.interfaces.cli.identifiers import find_id, short_id
 from contextbase.interfaces.cli.landing_text import drawn_landing, went_in
 from contextbase.interfaces.cli.options import Limit, Yes
-from contextbase.interfaces.cli.output import told_if_interrupted
+from contextbase.interfaces.cli.output import error_console, errors_shown, told_if_interrupted
 from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.question_text import drawn_question, typed_answer
 from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session, drawn_todos
+from contextbase.interfaces.cli.terminal import LEAVE, shown_terminal
 from contextbase.interfaces.cli.unpacking import any_name_inside, unpack
-from contextbase.sdk import Client
+from contextbase.sdk import AsyncClient, Client
 from contextbase.wire.session import LandingView, SessionView
 from contextbase.wire.session_share import SessionShareList
 
@@ -171,6 +176,17 @@ def answer(
     return CommandResult(answered, "The agent goes on.")
 
 
+@commands.command("shell")
+@errors_shown
+def shell(session: Name, data: Data = None) -> None:
+    """Open a terminal in a session's sandbox, beside its agent. Ctrl-] leaves the shell running, `exit` ends it."""
+    if not sys.stdin.isatty():
+        raise InvalidInput("A shell needs a terminal. Programs ask the agent: contextbase chat")
+    with connect(data) as client:
+        found = session_named(client, session)
+    asyncio.run(_shell(address(data), found))
+
+
 @commands.command("stop")
 @command
 def stop(client: Client, session: Name) -> CommandResult:
@@ -301,6 +317,18 @@ def delete(client: Client, session: Name, yes: Yes = False, *, as_json: bool) ->
             raise InvalidInput("Deleting with --json needs --yes.")
         typer.confirm(f"Delete the session {short_id(found)} and everything that was said in it?", abort=True)
     return CommandResult(client.sessions.delete(found), "The session is deleted. What landed stays in the project.")
+
+
+async def _shell(server: tuple[str, str], session: UUID) -> None:
+    size = shutil.get_terminal_size()
+    async with (
+        AsyncClient(*server) as client,
+        client.sessions.terminal(session, rows=size.lines, columns=size.columns) as terminal,
+    ):
+        error_console.print("[dim]Ctrl-] leaves this shell running; `exit` ends it.[/]", highlight=False)
+        await shown_terminal(terminal, leave=LEAVE)
+    if terminal.refusal is not None:
+        raise Unavailable(f"The terminal was closed: {terminal.refusal}")
 
 
 def _all(client: Client) -> Iterator[SessionView]:

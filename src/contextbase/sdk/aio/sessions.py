@@ -1,9 +1,9 @@
 """Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
@@ -38,6 +38,9 @@ from contextbase.wire.session import (
     ToolExecutionPage,
 )
 from contextbase.wire.todo import TodoEventPage, TodoList
+
+if TYPE_CHECKING:
+    from contextbase.sdk.aio.terminal import AsyncTerminal
 
 __all__ = ["AsyncInstalledAgents", "AsyncSession", "AsyncSessions"]
 
@@ -109,9 +112,14 @@ class AsyncSessions:
         return await self._connection.call(RuntimeVersionPin, "PUT", f"{_SESSIONS}/{session}/runtime-version", body)
 
     @checked
-    async def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SessionPage:
-        """Your own, newest first. Pass the page's `next_before` as `before` for the next page."""
-        return await self._connection.read(SessionPage, _SESSIONS, project=project, before=before, limit=limit)
+    async def list(
+        self, project: str | None = None, *, alerted: bool = False, before: UUID | None = None, limit: int = 100
+    ) -> SessionPage:
+        """Your own, newest first; with `alerted`, only those whose files cannot be stored. Pass the page's
+        `next_before` as `before` for the next page."""
+        return await self._connection.read(
+            SessionPage, _SESSIONS, project=project, alerted=alerted, before=before, limit=limit
+        )
 
     @checked
     async def get(self, session: UUID) -> OpenedSessionView:
@@ -240,6 +248,16 @@ class AsyncSessions:
         """End a run. One that a machine works on ends a moment later; what it did so far is kept. A run that has ended
         stays as it is."""
         return await self._changed(RunView, f"{_RUNS}/{run}/cancel")
+
+    @asynccontextmanager
+    async def terminal(self, session: UUID, *, rows: int = 24, columns: int = 80) -> AsyncIterator["AsyncTerminal"]:
+        """Your shell in the session's sandbox, while that runs. It begins with what it showed before, and goes on after
+        the block. Raises `Conflict` if the sandbox does not run, and `Unavailable` if no terminal can be opened."""
+        from contextbase.sdk.aio.terminal import open_terminal
+
+        address, headers = self._connection.socket_of(f"{_SESSIONS}/{session}/terminal", rows=rows, columns=columns)
+        async with open_terminal(address, headers) as terminal:
+            yield terminal
 
     @checked
     async def stop(self, session: UUID) -> OpenedSessionView:

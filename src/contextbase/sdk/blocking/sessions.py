@@ -1,10 +1,10 @@
 # Generated from aio/sessions.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
 """Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
@@ -39,6 +39,9 @@ from contextbase.wire.session import (
     ToolExecutionPage,
 )
 from contextbase.wire.todo import TodoEventPage, TodoList
+
+if TYPE_CHECKING:
+    from contextbase.sdk.blocking.terminal import Terminal
 
 __all__ = ["InstalledAgents", "Session", "Sessions"]
 
@@ -110,9 +113,14 @@ class Sessions:
         return self._connection.call(RuntimeVersionPin, "PUT", f"{_SESSIONS}/{session}/runtime-version", body)
 
     @checked
-    def list(self, project: str | None = None, *, before: UUID | None = None, limit: int = 100) -> SessionPage:
-        """Your own, newest first. Pass the page's `next_before` as `before` for the next page."""
-        return self._connection.read(SessionPage, _SESSIONS, project=project, before=before, limit=limit)
+    def list(
+        self, project: str | None = None, *, alerted: bool = False, before: UUID | None = None, limit: int = 100
+    ) -> SessionPage:
+        """Your own, newest first; with `alerted`, only those whose files cannot be stored. Pass the page's
+        `next_before` as `before` for the next page."""
+        return self._connection.read(
+            SessionPage, _SESSIONS, project=project, alerted=alerted, before=before, limit=limit
+        )
 
     @checked
     def get(self, session: UUID) -> OpenedSessionView:
@@ -241,6 +249,16 @@ class Sessions:
         """End a run. One that a machine works on ends a moment later; what it did so far is kept. A run that has ended
         stays as it is."""
         return self._changed(RunView, f"{_RUNS}/{run}/cancel")
+
+    @contextmanager
+    def terminal(self, session: UUID, *, rows: int = 24, columns: int = 80) -> Iterator["Terminal"]:
+        """Your shell in the session's sandbox, while that runs. It begins with what it showed before, and goes on after
+        the block. Raises `Conflict` if the sandbox does not run, and `Unavailable` if no terminal can be opened."""
+        from contextbase.sdk.blocking.terminal import open_terminal
+
+        address, headers = self._connection.socket_of(f"{_SESSIONS}/{session}/terminal", rows=rows, columns=columns)
+        with open_terminal(address, headers) as terminal:
+            yield terminal
 
     @checked
     def stop(self, session: UUID) -> OpenedSessionView:

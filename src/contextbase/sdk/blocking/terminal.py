@@ -1,19 +1,25 @@
 # Generated from aio/terminal.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
-"""A terminal in a sandbox, over a web socket."""
+"""A terminal in a sandbox or in a session's, over a web socket."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated, Final
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
 from contextbase.errors import Unavailable
 from contextbase.sdk.blocking.sockets import opened_socket
-from contextbase.wire.sandbox import EndedItem, OutcomeView
+from contextbase.wire.sandbox import AttachedItem, EndedItem, OutcomeView
 
 __all__ = ["Terminal", "open_terminal"]
+
+_REFUSED: Final = 1008
+_TOLD: Final[TypeAdapter[AttachedItem | EndedItem]] = TypeAdapter(
+    Annotated[AttachedItem | EndedItem, Field(discriminator="type")]
+)
 
 
 class Terminal:
@@ -22,7 +28,9 @@ class Terminal:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self.outcome: OutcomeView | None = None
-        """How the command ended; None until then."""
+        """How the command ended; None until then, and in a session's terminal."""
+        self.refusal: str | None = None
+        """Why the server ended it: its sandbox was stopped, or the caller may not use it any more."""
 
     def send(self, data: bytes) -> None:
         """Type something. After the end it does nothing."""
@@ -33,17 +41,22 @@ class Terminal:
 
     def receive(self) -> bytes:
         """What is shown next; empty at the end. Raises `Unavailable` for an answer that makes no sense."""
-        try:
-            message = self._socket.recv()
-        except ConnectionClosed:
-            return b""
-        if isinstance(message, bytes):
-            return message
-        try:
-            self.outcome = EndedItem.model_validate_json(message).outcome
-        except ValidationError as error:
-            raise Unavailable("The terminal's end could not be read: the server's answer is malformed.") from error
-        return b""
+        while True:
+            try:
+                message = self._socket.recv()
+            except ConnectionClosed as closed:
+                if closed.rcvd is not None and closed.rcvd.code == _REFUSED:
+                    self.refusal = closed.rcvd.reason
+                return b""
+            if isinstance(message, bytes):
+                return message
+            try:
+                told = _TOLD.validate_json(message)
+            except ValidationError as error:
+                raise Unavailable("The terminal's message could not be read: it is malformed.") from error
+            if isinstance(told, EndedItem):
+                self.outcome = told.outcome
+                return b""
 
     def resize(self, *, rows: int, columns: int) -> None:
         """Tell the command the terminal's new size. After the end it does nothing."""

@@ -100,6 +100,7 @@ async def list_sessions(
     caller: AuthenticatedCaller,
     services: AuthenticatedServices,
     project_id: ProjectFilter,
+    alerted: Annotated[bool, Query(description="Only those whose files cannot be stored: `worker.alert`.")] = False,
     before: UUID | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SessionPage:
@@ -109,6 +110,7 @@ async def list_sessions(
         project_id=project_id,
         before=None if before is None else SessionId(before),
         limit=limit + 1,
+        alerted=alerted,
     )
     return SessionPage(
         sessions=[session_view(session) for session in found[:limit]],
