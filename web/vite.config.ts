@@ -5,7 +5,7 @@ import { preloads } from "./preloads.ts";
 
 const server = process.env.CONTEXTBASE_URL ?? "http://127.0.0.1:8080";
 
-const CORE = /\/web\/src\/(ui\/(basics|dialog|format|toasts|list|table)|shell|api|live|text\/(index|en|people\.en|sessions\.en)|mark|([a-z]+\/)+(queries|tabs|pages|matching|states|profiles|firstMessage)\.)|\/node_modules\/(react|react-dom|scheduler|@tanstack\/(?!react-virtual|virtual)[^/]+|lucide-react|openapi-fetch|get-nonce|use-sync-external-store)\//;
+const CORE = /\/web\/src\/(ui\/(basics|dialog|format|toasts|list|table|tabBar)|shell|api|live|text\/(index|en|people\.en|sessions\.en)|mark|([a-z]+\/)+(queries|tabs|pages|matching|states|profiles|firstMessage)\.)|\/node_modules\/(react|react-dom|scheduler|@tanstack\/(?!react-virtual|virtual)[^/]+|lucide-react|openapi-fetch|get-nonce|use-sync-external-store)\//;
 const CONVERSATION = /\/web\/src\/sessions\/(Composer|QuestionCard|mentions|panel\/folder|SessionsLayout|History)\./;
 const among = (files: RegExp) => (id: string) => files.test(id.replaceAll("\\", "/"));
 

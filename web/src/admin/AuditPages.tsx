@@ -80,12 +80,13 @@ function Filters({ filter, go, withPath, exportUrl }: { filter: Filter; go: (fil
   const t = useText();
   const [values, setValues] = useState(filter);
   const small = classes(inputClass, "!w-auto min-w-24 flex-1");
+  const date = classes(inputClass, "!w-auto min-w-36 flex-1");
   function submit(event: FormEvent) {
     event.preventDefault();
     go(Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.trim() || undefined])));
   }
   const input = (name: keyof Filter, label: string, type = "text") => (
-    <input type={type} className={small} aria-label={label} title={label} placeholder={label} value={values[name] ?? ""} onChange={(event) => setValues({ ...values, [name]: event.target.value })} />
+    <input type={type} className={type === "date" ? date : small} aria-label={label} title={label} placeholder={label} value={values[name] ?? ""} onChange={(event) => setValues({ ...values, [name]: event.target.value })} />
   );
   return (
     <form onSubmit={submit} className="mb-3 flex flex-wrap gap-2">

@@ -8,6 +8,7 @@ import { useText } from "../text";
 import { Button, buttonClass, Chip, classes, Field, inputClass, PageHeader, Problem, Skeleton } from "../ui/basics";
 import { Dialog } from "../ui/dialog";
 import { formatMoment } from "../ui/format";
+import { TabBar } from "../ui/tabBar";
 import { tell, tellError } from "../ui/toasts";
 import { AppIcon } from "./AppIcon";
 import { ConfigTab } from "./ConfigTab";
@@ -57,7 +58,7 @@ export function AppPage() {
         {manages && <Button busy={change.isPending} onClick={() => setEnabled(!app.data.enabled)}>{app.data.enabled ? t.apps.disable : t.apps.enable}</Button>}
         {entry?.can_use && <Link to="/sessions/new" search={{ app: name }} className={buttonClass("primary")}>{t.apps.start}</Link>}
       </PageHeader>
-      <nav aria-label={t.apps.tabs} className="flex shrink-0 items-center gap-1 overflow-x-auto border-b px-3">
+      <TabBar label={t.apps.tabs} open={tab} className="items-center border-b">
         {tabs.map((one) => (
           <Link key={one} to="/store/$app" params={{ app: name }} search={{ ...search, tab: one === "overview" ? undefined : one }} aria-current={one === tab ? "page" : undefined} className={classes("-mb-px border-b-2 px-2 py-2 text-sm whitespace-nowrap", one === tab ? "border-text font-medium" : "border-transparent text-muted hover:text-text")}>{t.apps[one]}</Link>
         ))}
@@ -67,7 +68,7 @@ export function AppPage() {
             {projects.map((one) => <option key={one.name} value={one.name}>{t.apps.project}: {one.name}</option>)}
           </select>
         )}
-      </nav>
+      </TabBar>
       <div className="min-h-0 flex-1 overflow-auto" tabIndex={0} role="region" aria-label={app.data.title}>
         <div className="mx-auto max-w-4xl p-4">
           {tab === "overview" && <Overview app={app.data} reason={entry} edit={manages ? () => setEditing(true) : undefined} />}

@@ -98,7 +98,7 @@ function Explain() {
         <div className="min-w-32 flex-1"><Field label={t.person}><input required className={inputClass} placeholder="ann" value={values.who} onChange={(event) => setValues({ ...values, who: event.target.value })} /></Field></div>
         <Field label={t.action}><select className={inputClass} value={values.action} onChange={(event) => setValues({ ...values, action: event.target.value })}>{ACTIONS.map((action) => <option key={action}>{action}</option>)}</select></Field>
         <div className="min-w-32 flex-1"><Field label={t.scope}><input required className={classes(inputClass, "mono")} placeholder="project:notes" value={values.scope} onChange={(event) => setValues({ ...values, scope: event.target.value })} /></Field></div>
-        <Button type="submit">{t.explain}</Button>
+        <Button type="submit">{t.explainIt}</Button>
       </form>
       {answer.error && <p role="alert" className="mt-2 text-refused">{answer.error.message}</p>}
       {answer.data && <p className="mt-3 flex flex-wrap items-center gap-2" data-testid="explained"><Chip tone={answer.data.allowed ? "written" : "refused"} dot>{answer.data.allowed ? t.allowed : t.denied}</Chip><span>{answer.data.reason}</span></p>}

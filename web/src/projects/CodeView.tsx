@@ -36,7 +36,7 @@ const theme = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   ".cm-selectionBackground, &.cm-focused .cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--accent) 28%, transparent) !important" },
   ".cm-blame": { borderRight: "1px solid var(--line)" },
-  ".cm-blame .cm-gutterElement": { padding: "0 10px 0 12px", maxWidth: "190px", width: "190px", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap", fontFamily: "var(--font-sans)", fontSize: "12px", textAlign: "right" },
+  ".cm-blame .cm-gutterElement": { padding: "0 10px 0 12px", maxWidth: "min(190px, 30vw)", width: "min(190px, 30vw)", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap", fontFamily: "var(--font-sans)", fontSize: "12px", textAlign: "right" },
   ".cm-panels": { backgroundColor: "var(--sunken)", color: "var(--text)" },
   ".cm-searchMatch": { backgroundColor: "var(--waiting-soft)" },
 });

@@ -1,6 +1,6 @@
 // What all pages of a project share: its header, its parts, dropping files, staying live.
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, Outlet } from "@tanstack/react-router";
+import { getRouteApi, Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Download, Upload as UploadIcon } from "lucide-react";
 import { useRef } from "react";
 import { meQuery, projectQuery, reviewsQuery, workspacesQuery } from "../api/queries";
@@ -8,6 +8,7 @@ import { useLiveProject } from "../live/hooks";
 import { useText } from "../text";
 import { Button, buttonClass, Chip, Problem } from "../ui/basics";
 import { formatBytes } from "../ui/format";
+import { TabBar } from "../ui/tabBar";
 import { DropZone, uploadFiles } from "./upload";
 
 const route = getRouteApi("/projects/$project");
@@ -19,6 +20,7 @@ export function ProjectLayout() {
   useLiveProject(project);
   const detail = useQuery(projectQuery(project));
   const me = useQuery(meQuery()).data;
+  const path = useRouterState({ select: (state) => state.location.pathname });
   const chooser = useRef<HTMLInputElement>(null);
   const canWrite = me?.actions.includes("write") ?? false;
   const isAdmin = me?.actions.includes("admin") ?? false;
@@ -59,7 +61,7 @@ export function ProjectLayout() {
             )}
           </div>
         </div>
-        <nav aria-label={t.project.tabs} className="flex gap-1 overflow-x-auto px-3">
+        <TabBar label={t.project.tabs} open={path}>
           {TABS.filter((tab) => isAdmin || (tab !== "access" && tab !== "audit")).map((tab) => (
             <Link
               key={tab}
@@ -72,7 +74,7 @@ export function ProjectLayout() {
               {names[tab]}
             </Link>
           ))}
-        </nav>
+        </TabBar>
       </header>
       <Outlet />
     </DropZone>

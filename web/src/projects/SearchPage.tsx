@@ -99,7 +99,7 @@ function Question({ search, go }: { search: Search; go: (changes: Partial<Search
         {option("regex", t.search.regex)}
         {option("case", t.search.ignoreCase, true)}
         {option("word", t.search.wholeWord)}
-        <input className={classes(inputClass, "!w-44")} aria-label={t.search.glob} placeholder={`${t.search.glob} ${t.search.globHint}`} value={glob} onChange={(event) => setGlob(event.target.value)} />
+        <input className={classes(inputClass, "!w-56 max-sm:!w-full")} aria-label={t.search.glob} placeholder={`${t.search.glob} ${t.search.globHint}`} value={glob} onChange={(event) => setGlob(event.target.value)} />
       </div>
     </form>
   );

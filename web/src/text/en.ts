@@ -145,7 +145,7 @@ export const en = {
     notAdmin: "Only administrators see this page.", alive: "answers", dead: "does not answer", every: "Chore", failed: "failed", seconds: "Seconds",
     doctor: {
       title: "What works on this machine", checked: "checked", again: "Check again", advice: "What to do:",
-      groups: { broken: "Does not work, and has to", no: "Not to be had here; contextbase works without it", yes: "Works" },
+      groups: { broken: "Needed, and does not work", no: "Not available here; contextbase works without it", yes: "Works" },
       names: {
         database: "Database", s3: "Bucket for large files", "data folder": "Data folder", overlay: "Folders for agents", reflink: "Files that share blocks", quota: "Limit of a folder's size",
         sandbox: "Sandboxes", bubblewrap: "bubblewrap", docker: "Docker", git: "git", machines: "Machines", sessions: "Files of sessions",

@@ -37,7 +37,7 @@ export const people: typeof peopleEn = {
   linkTitle: (who) => `给 ${who} 的链接`, linkHint: "只能使用一次。请发给本人；之后不再显示。", until: "有效至", resetTitle: (who) => `重置 ${who} 的密码？`, resetHint: "旧密码立即失效，所有浏览器退出登录。",
   departments: "部门", departmentsHint: "应用可以展示给部门。", newDepartment: "新建部门", departmentName: "名称", departmentTitle: "标题", people: (count) => n(count, "人"), removed: (name) => `部门 ${name} 已移除。`, remove: "移除", all: "所有部门", noDepartments: "还没有部门。",
   bindings: "谁有什么角色", bindingsHint: "角色在范围内有效：platform、app:名称、project:名称、user:名称 或 department:名称。", role: "角色", scope: "范围", grant: "授予角色", granted: "授予者", revoke: "收回", noBindings: "还没有人有角色。", grantedToast: (who, role) => `${who} 已有角色 ${role}。`, revokedToast: (who, role) => `${who} 不再有角色 ${role}。`, already: "原本就是如此。",
-  explain: "某人能否这样做？", explainHint: "答案会说明由哪个角色决定。令牌可能允许更少。", action: "操作", allowed: "允许", denied: "不允许", gives: "各角色的权限", rights: "权限", inScope: "于",
+  explain: "某人能否这样做？", explainIt: "说明", explainHint: "答案会说明由哪个角色决定。令牌可能允许更少。", action: "操作", allowed: "允许", denied: "不允许", gives: "各角色的权限", rights: "权限", inScope: "于",
   roleNames: { platform_admin: "platform_admin", app_admin: "app_admin", project_admin: "project_admin", member: "member" },
 };
 

@@ -119,7 +119,7 @@ export const zh: Messages = {
     notAdmin: "只有管理员能看到此页。", alive: "有响应", dead: "无响应", every: "任务", failed: "失败", seconds: "秒",
     doctor: {
       title: "这台机器上什么可用", checked: "检查于", again: "重新检查", advice: "怎么办：",
-      groups: { broken: "不可用，但必须可用", no: "这里没有；没有它 contextbase 也能工作", yes: "可用" },
+      groups: { broken: "必需，但不可用", no: "这里没有；没有它 contextbase 也能工作", yes: "可用" },
       names: {
         database: "数据库", s3: "存放大文件的存储桶", "data folder": "数据文件夹", overlay: "智能体的文件夹", reflink: "共享数据块的文件", quota: "文件夹大小上限",
         sandbox: "沙箱", bubblewrap: "bubblewrap", docker: "Docker", git: "git", machines: "机器", sessions: "会话的文件",

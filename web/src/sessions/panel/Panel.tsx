@@ -1,6 +1,7 @@
 // What stands beside the conversation.
 import { Tabs } from "radix-ui";
 import { useText } from "../../text";
+import { useShownTab } from "../../ui/tabBar";
 import { type ChatMessage, isPending, latest, type Question, type Totals } from "../parts";
 import type { OpenedSession } from "../queries";
 import { AgentTab } from "./AgentTab";
@@ -27,6 +28,7 @@ export type PanelProps = {
 export function Panel(props: PanelProps) {
   const t = useText().sessions;
   const todos = latest(props.messages, "todos")?.todos ?? [];
+  const bar = useShownTab<HTMLDivElement>(props.tab);
   const pending = props.questions.filter(isPending).length;
   const counts: Partial<Record<PanelTab, string>> = {
     todo: todos.length ? `${todos.filter((todo) => todo.status === "done").length}/${todos.length}` : "",
@@ -47,7 +49,7 @@ export function Panel(props: PanelProps) {
   };
   return (
     <Tabs.Root value={props.tab} onValueChange={(panel) => props.onShow({ panel: panel as PanelTab })} className="flex min-h-0 flex-1 flex-col">
-      <Tabs.List aria-label={t.panel} className="flex h-11 shrink-0 items-center gap-0.5 overflow-x-auto border-b px-2">
+      <Tabs.List ref={bar} aria-label={t.panel} className="flex h-11 shrink-0 items-center gap-0.5 overflow-x-auto border-b px-2">
         {PANEL_TABS.filter((tab) => isShown[tab] ?? true).map((tab) => (
           <Tabs.Trigger key={tab} value={tab} className="h-8 shrink-0 rounded-md border border-transparent px-2 text-sm text-muted hover:text-text data-[state=active]:border-line data-[state=active]:bg-panel data-[state=active]:font-medium data-[state=active]:text-text">
             {t.panelTabs[tab]}{counts[tab] && <span className={tab === "ask" ? "ml-1.5 rounded-full bg-accent-soft px-1.5 text-xs text-accent tabular" : "ml-1.5 text-xs tabular"}>{counts[tab]}</span>}
