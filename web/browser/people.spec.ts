@@ -106,6 +106,13 @@ describe("apps", () => {
     await open(page, "/store/helper?tab=config");
     await page.waitForSelector('tr:has-text("limits.seconds"):has-text("300"):has-text("project")');
     expect(await page.locator('a:has-text("Who sees it")').count()).toBe(0);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await open(page, "/store/helper?tab=secrets");
+    // Of tabs that scroll sideways the open one is in sight, and no other is marked as the open one.
+    await page.waitForFunction(() => {
+      const current = document.querySelectorAll('main nav a[aria-current="page"]');
+      return current.length === 1 && current[0]?.textContent === "Secrets" && current[0].getBoundingClientRect().right <= window.innerWidth;
+    });
     await dora.close();
   });
 

@@ -164,7 +164,7 @@ class Rights:
             for each in self.bindings
             if each.scope in (scope, PLATFORM) and action in GIVEN[each.role, each.scope.kind]
         )
-        return RightDecision(allowed=True, reason=f"they are {deciding[0]}")
+        return RightDecision(allowed=True, reason=f"they have the role {deciding[0]}")
 
     @property
     def roles(self) -> frozenset[Role]:

@@ -60,7 +60,7 @@ export function AppPage() {
       </PageHeader>
       <TabBar label={t.apps.tabs} open={tab} className="items-center border-b">
         {tabs.map((one) => (
-          <Link key={one} to="/store/$app" params={{ app: name }} search={{ ...search, tab: one === "overview" ? undefined : one }} aria-current={one === tab ? "page" : undefined} className={classes("-mb-px border-b-2 px-2 py-2 text-sm whitespace-nowrap", one === tab ? "border-text font-medium" : "border-transparent text-muted hover:text-text")}>{t.apps[one]}</Link>
+          <Link key={one} to="/store/$app" params={{ app: name }} search={{ ...search, tab: one === "overview" ? undefined : one }} activeOptions={{ explicitUndefined: true }} className={classes("-mb-px border-b-2 px-2 py-2 text-sm whitespace-nowrap", one === tab ? "border-text font-medium" : "border-transparent text-muted hover:text-text")}>{t.apps[one]}</Link>
         ))}
         {projects.length > 0 && (
           <select aria-label={t.apps.project} className="ml-auto h-7 rounded-md border border-line-strong bg-panel px-1.5 text-xs" value={search.project ?? ""} onChange={(event) => void navigate({ to: "/store/$app", params: { app: name }, search: { ...search, project: event.target.value || undefined }, replace: true })}>
