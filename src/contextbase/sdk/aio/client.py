@@ -20,6 +20,7 @@ from contextbase.sdk.aio.events import AsyncEvents
 from contextbase.sdk.aio.feed import AsyncFeed
 from contextbase.sdk.aio.files import AsyncFiles
 from contextbase.sdk.aio.history import AsyncHistory
+from contextbase.sdk.aio.installed_agents import AsyncInstalledAgents
 from contextbase.sdk.aio.leases import DEFAULT_WAIT_SECONDS, AsyncLeases
 from contextbase.sdk.aio.lines import lines_of
 from contextbase.sdk.aio.machines import AsyncMachines
@@ -31,7 +32,7 @@ from contextbase.sdk.aio.reviews import AsyncReviews
 from contextbase.sdk.aio.sandboxes import AsyncSandboxes
 from contextbase.sdk.aio.search import AsyncSearch
 from contextbase.sdk.aio.session_shares import AsyncSessionShares
-from contextbase.sdk.aio.sessions import AsyncInstalledAgents, AsyncSessions
+from contextbase.sdk.aio.sessions import AsyncSessions
 from contextbase.sdk.aio.tokens import AsyncTokens
 from contextbase.sdk.aio.uploads import AsyncUploadable, check_uploadable, pieces_of
 from contextbase.sdk.aio.workspaces import AsyncWorkspaces

@@ -22,6 +22,7 @@ from contextbase.sdk.blocking.events import Events
 from contextbase.sdk.blocking.feed import Feed
 from contextbase.sdk.blocking.files import Files
 from contextbase.sdk.blocking.history import History
+from contextbase.sdk.blocking.installed_agents import InstalledAgents
 from contextbase.sdk.blocking.leases import DEFAULT_WAIT_SECONDS, Leases
 from contextbase.sdk.blocking.lines import lines_of
 from contextbase.sdk.blocking.machines import Machines
@@ -33,7 +34,7 @@ from contextbase.sdk.blocking.reviews import Reviews
 from contextbase.sdk.blocking.sandboxes import Sandboxes
 from contextbase.sdk.blocking.search import Search
 from contextbase.sdk.blocking.session_shares import SessionShares
-from contextbase.sdk.blocking.sessions import InstalledAgents, Sessions
+from contextbase.sdk.blocking.sessions import Sessions
 from contextbase.sdk.blocking.tokens import Tokens
 from contextbase.sdk.blocking.uploads import Uploadable, check_uploadable, pieces_of
 from contextbase.sdk.blocking.workspaces import Workspaces

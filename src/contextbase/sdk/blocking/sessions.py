@@ -1,5 +1,5 @@
 # Generated from aio/sessions.py by scripts/generate_blocking_sdk.py. Change that file, not this one.
-"""Sessions with agents, as a part of the clients: `client.sessions` and `client.agents`."""
+"""Sessions with agents, as a part of the clients: `client.sessions`."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +18,6 @@ from contextbase.sdk.blocking.following import followed
 from contextbase.sdk.http import Body
 from contextbase.sdk.options import AnswerOptions, ProfileName, QuestionStatusName, Received, SessionOptions
 from contextbase.vocabulary import SendMode
-from contextbase.wire.agent import AgentList
 from contextbase.wire.question import QuestionPage, QuestionReplyBody, QuestionView
 from contextbase.wire.session import (
     LandingView,
@@ -43,23 +42,12 @@ from contextbase.wire.todo import TodoEventPage, TodoList
 if TYPE_CHECKING:
     from contextbase.sdk.blocking.terminal import Terminal
 
-__all__ = ["InstalledAgents", "Session", "Sessions"]
+__all__ = ["Session", "Sessions"]
 
 _SESSIONS: Final = "/api/v1/sessions"
 _RUNS: Final = "/api/v1/runs"
 _ITEM: Final[TypeAdapter[RunItem]] = TypeAdapter(RunItem)
 _LANDING_SECONDS: Final = 600.0
-
-
-class InstalledAgents:
-    """The agent programs that sessions can use."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def list(self) -> AgentList:
-        """All that the server knows, whether their programs are installed there, and which is the default."""
-        return self._connection.read(AgentList, "/api/v1/agents")
 
 
 class Sessions:
@@ -116,8 +104,7 @@ class Sessions:
     def list(
         self, project: str | None = None, *, alerted: bool = False, before: UUID | None = None, limit: int = 100
     ) -> SessionPage:
-        """Your own, newest first; with `alerted`, only those whose files cannot be stored. Pass the page's
-        `next_before` as `before` for the next page."""
+        """Your own, newest first; `alerted`: whose files cannot be stored. `next_before`: `before` of the next page."""
         return self._connection.read(
             SessionPage, _SESSIONS, project=project, alerted=alerted, before=before, limit=limit
         )
@@ -252,8 +239,7 @@ class Sessions:
 
     @contextmanager
     def terminal(self, session: UUID, *, rows: int = 24, columns: int = 80) -> Iterator["Terminal"]:
-        """Your shell in the session's sandbox, while that runs. It begins with what it showed before, and goes on after
-        the block. Raises `Conflict` if the sandbox does not run, and `Unavailable` if no terminal can be opened."""
+        """Your shell in the session's sandbox; it goes on after the block. Raises `Conflict` if no sandbox runs."""
         from contextbase.sdk.blocking.terminal import open_terminal
 
         address, headers = self._connection.socket_of(f"{_SESSIONS}/{session}/terminal", rows=rows, columns=columns)
