@@ -23,10 +23,12 @@ from contextbase.workspaces.layer_view import LayerView, ViewEntry
 from contextbase.workspaces.local_backend import LocalBackend
 from contextbase.workspaces.mirrors import Mirrors
 from contextbase.workspaces.model import (
+    HeldContents,
     Owner,
     ScanLimits,
     View,
     Workspace,
+    WorkspaceChanges,
     WorkspaceId,
 )
 from contextbase.workspaces.occupancy import is_occupied
@@ -105,8 +107,11 @@ class CopyBackend(LocalBackend):
         if not self._manifest(workspace_id).is_file():
             raise NotFound(f"There is no workspace {workspace_id} on this machine.")
 
-    def _traces_of(self, workspace_id: WorkspaceId) -> "_Manifest":
+    def _detect(self, workspace_id: WorkspaceId, held: HeldContents, reads_gitignore: bool) -> WorkspaceChanges:
         self._check_finished(workspace_id)
+        return super()._detect(workspace_id, held, reads_gitignore)
+
+    def _traces_of(self, workspace_id: WorkspaceId) -> "_Manifest":
         return _Manifest.read(self._manifest(workspace_id))
 
     def _is_open(self, workspace_id: WorkspaceId) -> bool:

@@ -86,7 +86,7 @@ class LocalBackend(ABC):
 
     @abstractmethod
     def _traces_of(self, workspace_id: WorkspaceId) -> Traces:
-        """What its changes are told by. `NotFound` if it was never finished."""
+        """What its changes are told by."""
 
     @abstractmethod
     def _close(self, workspace_id: WorkspaceId) -> None: ...
@@ -101,8 +101,8 @@ class LocalBackend(ABC):
     def _close_view(self, path: Path) -> None: ...
 
     def _detect(self, workspace_id: WorkspaceId, held: HeldContents, reads_gitignore: bool) -> WorkspaceChanges:
-        traces = self._traces_of(workspace_id)
         workspace, stack = self._places.read_whole(workspace_id)
+        traces = self._traces_of(workspace_id)
         with explained(self._places.root), Folder(self._work_folder(workspace_id)) as folder:
             return detect(
                 folder,
