@@ -1,7 +1,7 @@
 """Which agent programs a test meets in which sandboxes."""
 
 import os
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 from tests.support.agent_program_cases import PROGRAMS
@@ -13,9 +13,13 @@ _SLOW: Final = frozenset({"opencode"})
 """A start takes five seconds of a processor; the others need one."""
 
 
-def in_sandboxes(place: str, *, all_in_docker: bool = False) -> pytest.MarkDecorator:
-    """Each program in bubblewrap and in Docker; the slow one in Docker if `all_in_docker` says so, or
-    CONTEXTBASE_TEST_AGENTS=all does for all tests. `place`: the fixture that is given the kind of sandboxes."""
-    in_docker = [name for name in PROGRAMS if all_in_docker or _IS_WHOLE or name not in _SLOW]
-    met = [*(("bubblewrap", name) for name in PROGRAMS), *(("docker", name) for name in in_docker)]
+def in_sandboxes(place: str, *, slow_in: Literal["bubblewrap", "docker"] = "bubblewrap") -> pytest.MarkDecorator:
+    """Each program in bubblewrap and in Docker, but the slow one in one of them; with CONTEXTBASE_TEST_AGENTS=all in
+    both, too. `place`: the fixture that is given the kind of sandboxes."""
+    met = [
+        (sandbox, name)
+        for sandbox in ("bubblewrap", "docker")
+        for name in PROGRAMS
+        if _IS_WHOLE or name not in _SLOW or sandbox == slow_in
+    ]
     return pytest.mark.parametrize((place, "program"), met, ids=[*map("-".join, met)], indirect=True)

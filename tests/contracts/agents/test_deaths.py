@@ -14,7 +14,7 @@ from tests.support.sandbox_drivers import Site
 from tests.support.scripted_model import RecordedModel, script
 
 
-@in_sandboxes("site")
+@in_sandboxes("site", slow_in="docker")
 async def test_a_server_that_is_killed_leaves_it_at_work_and_the_next_one_gets_every_event_once(
     site: Site, program: Program
 ) -> None:
@@ -56,7 +56,7 @@ async def test_a_server_that_is_killed_leaves_it_at_work_and_the_next_one_gets_e
     assert [data["output"].strip() for data in of_type(events, "tool.end")] == ["one", "two"]
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_a_program_that_dies_ends_the_run_and_says_so(site: Site, program: Program) -> None:
     task = script({"text": "Soon it dies."}, {"pause": 600})
     async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
@@ -87,7 +87,7 @@ async def test_an_executor_that_is_killed_is_started_again_and_ends_the_run(site
         assert outcome(later) == "completed", later
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_a_program_that_is_not_there_is_said_to_be_missing(site: Site, program: Program) -> None:
     async with attached(site, {}) as there:
         events = await there.run(program.run("Do it.", provider=program.name))

@@ -18,7 +18,7 @@ FEW = 6
 """Requests: some programs also ask for a title, or try to shorten the conversation. None of them tries for ever."""
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_it_goes_on_after_the_model_was_busy_and_says_when_the_model_refuses(
     site: Site, program: Program
 ) -> None:

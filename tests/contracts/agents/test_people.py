@@ -61,7 +61,7 @@ async def test_a_person_answers_permits_refuses_and_comes_back_when_the_sandbox_
     assert any(b"I must ask." in request.body for request in model.requests)
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_what_a_person_says_meanwhile_reaches_the_model_in_the_same_turn(site: Site, program: Program) -> None:
     """Between two answers, or when all was said: in either case no turn of its own is needed."""
     wait = {"tool": "bash", "input": {"command": "while [ ! -e /workspace/go ]; do sleep 0.1; done"}}

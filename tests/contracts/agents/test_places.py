@@ -11,7 +11,7 @@ from tests.support.sandbox_drivers import Site
 from tests.support.scripted_model import RecordedModel, script
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_hooks_settings_and_servers_of_the_tree_are_not_run_but_its_words_are_read(
     site: Site, program: Program
 ) -> None:

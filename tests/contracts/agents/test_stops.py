@@ -38,7 +38,7 @@ async def test_it_is_canceled_while_it_speaks_and_while_it_asks_and_goes_on_late
         assert (await there.link.call("POST", "/cancel")).json() == {"state": "idle"}
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_it_is_canceled_in_the_middle_of_a_command_and_nothing_of_it_is_left(
     site: Site, program: Program
 ) -> None:

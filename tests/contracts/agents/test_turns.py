@@ -14,7 +14,7 @@ from tests.support.scripted_model import RecordedModel, script
 from contextbase.agents.model import Capability
 
 
-@in_sandboxes("site", all_in_docker=True)
+@in_sandboxes("site", slow_in="docker")
 async def test_it_says_uses_tools_writes_files_and_is_resumed_elsewhere(site: Site, program: Program) -> None:
     model = RecordedModel()
     handlers = {"model": gateway_handler(model)}
@@ -72,7 +72,10 @@ async def test_it_is_told_what_it_does_not_know_and_its_memory_goes_back_with_it
     handlers = {"model": gateway_handler(model)}
     unknown = "ses_00000000000000000000000000" if program.name == "opencode" else str(uuid4())
     async with attached(site, handlers, **program.shown()) as there:
-        first = await there.run(program.run(script({"text": "It is 41."}), resume=unknown, history=HISTORY))
+        kept_program = {"limits": {"keep_seconds": 3600}}  # what it knows is in its files while it sleeps
+        first = await there.run(
+            program.run(script({"text": "It is 41."}), resume=unknown, history=HISTORY, **kept_program)
+        )
         assert outcome(first) == "completed", first
         assert [data["reason"] for data in of_type(first, "conversation.rebuilt")] == ["resume_failed"]
         assert any(b"It was 40." in request.body for request in model.requests)
