@@ -90,7 +90,7 @@ function Navigation({ isAdmin, onPalette }: { isAdmin: boolean; onPalette: () =>
   return (
     <nav
       aria-label={t.nav.main}
-      className="order-2 flex shrink-0 items-center border-t bg-background md:order-1 md:w-14 md:flex-col md:items-stretch md:border-t-0 md:border-r"
+      className="order-2 flex shrink-0 items-center border-t px-1 bg-background md:order-1 md:w-14 md:flex-col md:items-stretch md:border-t-0 md:px-0 md:border-r"
     >
       <Link to="/projects" className="hidden h-12 items-center justify-center md:flex" aria-label="contextbase">
         <img src={markUrl} alt="" width={22} height={22} />
@@ -99,7 +99,7 @@ function Navigation({ isAdmin, onPalette }: { isAdmin: boolean; onPalette: () =>
         <Link
           key={to}
           to={to}
-          className="relative flex flex-1 flex-col items-center gap-0.5 py-2 text-[11px] leading-4 text-muted md:text-[10.5px] hover:text-text md:mx-1 md:flex-none md:rounded-md md:hover:bg-hover"
+          className="relative flex flex-1 flex-col items-center gap-0.5 py-2 text-[10.5px] leading-4 text-muted hover:text-text md:mx-1 md:flex-none md:rounded-md md:hover:bg-hover"
           activeProps={{ className: "!text-text font-medium md:bg-hover", "aria-current": "page" }}
         >
           <Icon size={18} strokeWidth={1.5} aria-hidden />
