@@ -8,7 +8,7 @@ another process, sandbox or machine.
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -104,10 +104,21 @@ class SessionSnapshots:
         work = {TreePath.stored(os.fsdecode(file.name)): file for file in files if file.base is not None}
         await self._hold(record, work)
         for batch in _batches(files):
+            if batch[0].size > _BATCH_BYTES:
+                await self._put_large(record.path, owner, batch[0])
+                continue
             contents = await self.catalog.read_all({piece.hash for file in batch for piece in file.pieces})
             await in_thread(_put, record.path, owner, batch, contents)
         await in_thread(_sync, record.path, owner)  # whoever was cut off before this does all of it again
         return len(files)
+
+    async def _put_large(self, work: Path, owner: Owner, file: SessionFile) -> None:
+        """Part by part: it may not fit into memory."""
+        await in_thread(_put, work, owner, [replace(file, pieces=())], {})
+        for piece in file.pieces:
+            async with aclosing(self.catalog.get(piece.hash)) as parts:
+                async for part in parts:
+                    await in_thread(_append, work, owner, file, part)
 
     async def _hold(self, record: WorkspaceRecord, work: Mapping[TreePath, SessionFile]) -> None:
         """Later edits of these paths are made from the snapshots that the agent had."""
@@ -252,6 +263,7 @@ def _unchanged(descriptor: int, earlier: SessionFile | None, found: StateFile) -
 
 
 def _batches(files: Iterable[SessionFile]) -> Iterator[list[SessionFile]]:
+    """A file that is larger than a batch may be comes alone."""
     batch: list[SessionFile] = []
     size = 0
     for file in files:
@@ -282,6 +294,17 @@ def _put(work: Path, owner: Owner, files: Iterable[SessionFile], contents: Mappi
                 kind = FolderContent(kind=file.kind, executable=file.executable)
                 content = b"".join([contents[piece.hash] for piece in file.pieces])
                 editor.write_entry(parent, path.name, kind, content)
+
+
+def _append(work: Path, owner: Owner, file: SessionFile, content: bytes) -> None:
+    path = TreePath.stored(os.fsdecode(file.name))
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with (
+        FolderEditor(work, owner=owner) as editor,
+        editor.parent_of(path, make=False) as parent,
+        open(os.open(path.name, flags, dir_fd=parent), "wb") as target,  # noqa: PTH123 - dir_fd
+    ):
+        target.write(content)
 
 
 def _sync(work: Path, owner: Owner) -> None:

@@ -16,6 +16,7 @@ from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, NotFound
 from contextbase.gate.model import ChangeAction, CommitRequest, RequestedChange
 from contextbase.ids import Seq, TreePath
+from contextbase.sessions import snapshots
 from contextbase.sessions.app_sessions import AppSessionRequest
 from contextbase.sessions.layer_files import read_mark
 from contextbase.sessions.model import AgentSession
@@ -100,11 +101,14 @@ async def test_a_session_whose_folder_is_gone_goes_on_and_no_file_of_its_user_is
     assert await user_files(agents, app) == {"b.md": b"b\n", "new.md": b"new\n"}
 
 
-async def test_work_that_is_not_committed_comes_back_whole_when_its_folder_is_gone(agents: AgentWorld) -> None:
+async def test_work_that_is_not_committed_comes_back_whole_when_its_folder_is_gone(
+    agents: AgentWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_BATCH_BYTES", 4096)  # so that one file comes back part by part
     app = await an_app(agents)
     session = await a_session(agents, app, landing="never")
     make = "mkdir -p many/empty; for i in $(seq 1200); do echo $((i % 900)) > many/$i; done"
-    large = "head -c 300000 /dev/zero > large; echo 'exit 0' > tool; chmod +x tool; ln -s tool link; rm old.md"
+    large = "seq 200000 > large; echo 'exit 0' > tool; chmod +x tool; ln -s tool link; rm old.md"
     await ran(agents, session, make, large)
     before = tree_of(await agents.folder(session))
     assert len(before) > 1200
