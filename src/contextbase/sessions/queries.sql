@@ -183,7 +183,6 @@ SELECT state, count(*) AS runs FROM run_queue GROUP BY state
 -- name: claim_runs
 -- Best first. The function is in the migration 0041.
 SELECT (run).*, lease_until FROM claim_runs($1, $2, $3, $4, $5)
-ORDER BY priority DESC, turn, (run).id
 
 -- name: sessions_by_id
 -- use: sessions_of_owners

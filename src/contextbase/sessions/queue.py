@@ -82,13 +82,12 @@ class RunQueue:
             return await self._claims(connection, await connection.fetch(_SQL.claimed_runs, machine))
 
     async def _claims(self, connection: Connection, rows: list[asyncpg.Record]) -> list[ClaimedRun]:
-        if not rows:
-            return []
-        found = await self.repository.of_ids(connection, {SessionId(row["session_id"]) for row in rows})
-        return [
-            ClaimedRun(run=run_of_row(row), session=found[SessionId(row["session_id"])], lease_until=row["lease_until"])
-            for row in rows
-        ]
+        claims = []
+        for row in rows:
+            session = await self.repository.find(connection, SessionId(row["session_id"]))
+            if session is not None:  # a session that was removed this moment took its run along
+                claims.append(ClaimedRun(run=run_of_row(row), session=session, lease_until=row["lease_until"]))
+        return claims
 
     async def beat(self, machine: str, runs: Mapping[RunId, int]) -> dict[RunId, bool]:
         """Renew the leases of these attempts: which are still the machine's, and whether somebody wants them to end.

@@ -15,7 +15,7 @@ from contextbase.errors import DatabaseUnavailable
 from contextbase.ids import TreePath
 from contextbase.sandbox.model import SandboxState
 from contextbase.sessions.model import Land, RunWishes
-from contextbase.sessions.repository import SessionRepository
+from contextbase.sessions.queue import RunQueue
 from contextbase.sessions.states import RunState
 from contextbase.vocabulary import SendMode
 
@@ -49,15 +49,15 @@ async def test_a_claim_whose_answer_was_lost_is_worked_on_all_the_same(
     agents: AgentWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await agents.session()
-    whole, lost = SessionRepository.of_ids, asyncio.Event()
+    whole, lost = RunQueue._claims, asyncio.Event()
 
-    async def broken_once(self: SessionRepository, *arguments: Any) -> Any:
+    async def broken_once(self: RunQueue, *arguments: Any) -> Any:
         if lost.is_set():
             return await whole(self, *arguments)
         lost.set()
         raise DatabaseUnavailable("The connection to the database was lost.")
 
-    monkeypatch.setattr(SessionRepository, "of_ids", broken_once)
+    monkeypatch.setattr(RunQueue, "_claims", broken_once)
     run = await agents.done(session, script({"text": "Hello."}))
     assert lost.is_set()
     assert (run.state, run.attempt) == (RunState.SUCCEEDED, 1), (run.reason, run.message)
