@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from contextbase.errors import MachineProblem
 
-__all__ = ["explained", "flush", "flush_folder", "make_folder"]
+__all__ = ["FULL", "explained", "flush", "flush_folder", "make_folder"]
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What the operating system says when a disk or a quota is full."""
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -21,7 +23,7 @@ def explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             sentence = f"The disk that holds {folder} is full. Free some space there, then try again."
         elif error.errno in _REFUSED:
             sentence = (

@@ -4,11 +4,11 @@ import errno
 from types import TracebackType
 from typing import Final
 
+from contextbase.durable import FULL
 from contextbase.errors import MachineProblem
 
 __all__ = ["IN_THE_WAY", "UnlessInTheWay"]
 
-_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 IN_THE_WAY: Final = {
     errno.EEXIST,
     errno.ENOENT,
@@ -20,7 +20,7 @@ IN_THE_WAY: Final = {
     errno.ENXIO,
     errno.ENAMETOOLONG,
     errno.EBUSY,
-    *_FULL,
+    *FULL,
     errno.EACCES,
     errno.EPERM,
 }
@@ -41,7 +41,7 @@ class UnlessInTheWay:
     ) -> bool:
         if not isinstance(error, OSError):
             return False
-        if self._must_have_room and error.errno in _FULL:
+        if self._must_have_room and error.errno in FULL:
             sentence = "There is no room left for the files of the folder. Free some space on its machine."
             raise MachineProblem(sentence) from error
         return error.errno in IN_THE_WAY

@@ -6,7 +6,6 @@ alone, so one is taken by being used: whoever finds that nothing else counts for
 processes that share the disk, and it is free again with the last of its files, whoever removes them.
 """
 
-import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
+from contextbase.durable import FULL
 from contextbase.errors import TooBusy
 from contextbase.workspaces.model import Quota
 from contextbase.workspaces.syscalls import (
@@ -35,7 +35,6 @@ _MOST: Final = 1 << 16
 _ROOM: Final = Quota(bytes=1 << 20, files=64)
 """For what is not the agent's: the kernel's own folder, notices, what was refused."""
 _NOTHING: Final = ProjectUse()
-_FULL: Final = {errno.EDQUOT, errno.ENOSPC}
 
 
 class ProjectQuotas:
@@ -163,7 +162,7 @@ def _is_stopped(held: Path, *, files: int, size: int) -> bool:
         for number in range(files):
             (held / str(number)).write_bytes(b"x" * size)
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             return True
         raise
     finally:

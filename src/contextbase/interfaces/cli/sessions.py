@@ -181,7 +181,7 @@ def answer(
 def shell(session: Name, data: Data = None) -> None:
     """Open a terminal in a session's sandbox, beside its agent. Ctrl-] leaves the shell running, `exit` ends it."""
     if not sys.stdin.isatty():
-        raise InvalidInput("A shell needs a terminal. Programs ask the agent: contextbase chat")
+        raise InvalidInput("A shell needs a terminal. In a script, use `contextbase chat` instead.")
     with connect(data) as client:
         found = session_named(client, session)
     asyncio.run(_shell(address(data), found))

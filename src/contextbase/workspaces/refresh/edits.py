@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from contextbase.durable import FULL
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
 from contextbase.workspaces.editor import REPLACED, TEMPORARY, FolderEditor, content_at
@@ -31,7 +32,6 @@ from contextbase.workspaces.syscalls import Rename, is_open_for_writing, rename
 __all__ = ["MayBeShown", "Outcome", "StagedEdits", "clear_leftovers"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 _LONGEST_OPENING: Final = 10.0
 """Seconds after which nobody is still about to open a file that was replaced by then."""
 
@@ -267,4 +267,4 @@ def _is_in_use(folder: int, name: str) -> bool:
 
 
 def _reason_of(error: OSError) -> KeptReason:
-    return KeptReason.NO_ROOM if error.errno in _FULL else KeptReason.IN_THE_WAY
+    return KeptReason.NO_ROOM if error.errno in FULL else KeptReason.IN_THE_WAY
