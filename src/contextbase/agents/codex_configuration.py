@@ -33,6 +33,7 @@ def codex_configuration(turn: AgentTurn, place: AgentPlace) -> str:
             "apps": False,
             "plugins": False,
             "hooks": False,
+            "shell_snapshot": False,  # a login shell beside the turn; a program with children is not kept
             "enable_request_compression": False,
             "default_mode_request_user_input": True,
         },

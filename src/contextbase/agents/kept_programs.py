@@ -20,7 +20,7 @@ __all__ = ["ProgramKeeper", "ProgramLoan", "ProgramStart"]
 
 _NOTHING: Final[frozenset[Any]] = frozenset()
 _TAIL: Final = 4 << 20
-_WRITING_SECONDS: Final = 2.0
+_WRITING_SECONDS: Final = 10.0
 _PAUSE: Final = 0.01
 _ANSWER_SECONDS: Final = 30.0  # much longer than it takes on a slow machine
 
@@ -145,13 +145,18 @@ class ProgramKeeper:
             await self.end()
 
     async def _lent(self, start: ProgramStart, fingerprint: str, conversation: str | None) -> ProgramLoan:
-        kept = self._kept
-        if kept is not None and kept.fits(fingerprint, conversation, start):
-            kept.program.wake()
-            if await _does_answer(start, kept.program):
-                self._kept = None
+        kept, self._kept = self._kept, None  # whoever ends idle programs must not end one that is being woken
+        if kept is not None:
+            is_awake = False
+            try:
+                if kept.fits(fingerprint, conversation, start):
+                    kept.program.wake()
+                    is_awake = await _does_answer(start, kept.program)
+            finally:
+                if not is_awake:
+                    await kept.program.kill()
+            if is_awake:
                 return ProgramLoan(program=kept.program)
-        await self.end()
         line = [str(start.program), *start.arguments, *start.resuming]
         program = await AgentProgram.started(line, cwd=start.cwd, environment=start.environment)
         return ProgramLoan(program=program)

@@ -53,6 +53,14 @@ async def test_the_next_turn_is_taken_by_the_same_process_which_sleeps_meanwhile
 
 
 @in_sandboxes("site")
+async def test_one_is_kept_though_a_login_takes_longer_than_the_turn(site: Site, program: Program) -> None:
+    async with attached(site, {"model": gateway_handler(RecordedModel())}, **program.shown()) as there:
+        await inside(there, "echo 'sleep 86398' > ~/.profile")
+        await said(there, program.run(script({"text": "It is 41."}), **KEPT))
+        assert await kept_process(there) is not None
+
+
+@in_sandboxes("site")
 async def test_one_that_is_killed_while_it_sleeps_is_started_again_and_nothing_is_lost(
     site: Site, program: Program
 ) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import sys
 from contextlib import suppress
@@ -84,6 +85,40 @@ async def test_a_program_sleeps_until_its_time_is_up(start: ProgramStart) -> Non
     assert keeper.process_id == process
     clock.now = 2 * HOUR - 1
     await keeper.end_idle()
+    assert keeper.process_id is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+async def test_a_program_that_is_woken_as_its_time_ends_is_whole_or_new(start: ProgramStart) -> None:
+    clock = Clock()
+    keeper = ProgramKeeper(clock=clock)
+    await turn(keeper, start)
+
+    async def answers_late(program: AgentProgram) -> bool:
+        found = await answers(program)
+        clock.now = 2 * HOUR
+        await keeper.end_idle()
+        return found
+
+    async with keeper.program(replace(start, answers=answers_late), conversation="c1", seconds=HOUR) as loan:
+        assert await answers(loan.program)
+
+
+async def test_a_program_whose_waking_is_given_up_does_not_stay_awake(start: ProgramStart) -> None:
+    keeper = ProgramKeeper()
+    process = await turn(keeper, start)
+    asked = asyncio.Event()
+
+    async def never_answers(_: AgentProgram) -> bool:
+        asked.set()
+        await asyncio.sleep(HOUR)
+        return True
+
+    waking = asyncio.create_task(turn(keeper, replace(start, answers=never_answers)))
+    await asked.wait()
+    waking.cancel()
+    await asyncio.wait({waking})
     assert keeper.process_id is None
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
