@@ -54,8 +54,9 @@ class Leadership:
 
     async def fence(self, connection: Connection) -> None:
         """For a leader's chore, first of all in a transaction: nobody else takes the lead until it ends. `Conflict` if
-        somebody has. Keep it short: a new leader waits for it."""
-        if self._term is None or not await self._repository.fence(connection, self._term):
+        somebody has. Keep it short: a new leader waits for it, for the time of a lease at the most while nothing
+        happens in it."""
+        if self._term is None or not await self._repository.fence(connection, self._term, longest_pause=self._lease):
             raise Conflict(f"{self.server} is no longer the leader; another server continues this.")
 
     async def _taken(self) -> Term | None:

@@ -24,8 +24,11 @@ RETURNING true
 UPDATE chore_leader SET expires_at = clock_timestamp() WHERE term = $1 AND holder = $2
 
 -- name: fence
--- Until the transaction ends nobody else can take the lead. The leader itself can renew its lease meanwhile.
-SELECT true FROM chore_leader WHERE term = $1 AND holder = $2 FOR KEY SHARE
+-- Until the transaction ends nobody else can take the lead. The leader itself can renew its lease meanwhile. A leader that
+-- stands still in the middle of it loses its connection after $3 milliseconds, or nobody could ever follow it.
+SELECT set_config('idle_in_transaction_session_timeout', $3, true) FROM chore_leader
+WHERE term = $1 AND holder = $2
+FOR KEY SHARE
 
 -- name: record_run
 INSERT INTO chores (name, server, every, started_at, ended_at, error, failures, next_at)

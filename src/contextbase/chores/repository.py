@@ -54,9 +54,11 @@ class ChoreRepository:
     async def release(self, connection: Connection, term: Term) -> None:
         await connection.execute(_SQL.release_lead, term.number, term.holder)
 
-    async def fence(self, connection: Connection, term: Term) -> bool:
-        """Whether the term goes on: then no other begins before the caller's transaction ends."""
-        return bool(await connection.fetchval(_SQL.fence, term.number, term.holder))
+    async def fence(self, connection: Connection, term: Term, *, longest_pause: timedelta) -> bool:
+        """Whether the term goes on: then no other begins before the caller's transaction ends, or stands still for so
+        long that the database ends it."""
+        milliseconds = str(max(1, round(longest_pause / timedelta(milliseconds=1))))
+        return await connection.fetchval(_SQL.fence, term.number, term.holder, milliseconds) is not None
 
     async def record(self, connection: Connection, run: ChoreRun, *, next_in: timedelta) -> None:
         await connection.execute(

@@ -31,6 +31,7 @@ _LOST: Final = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.ConnectionDoesNotExistError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
 )
 
 # A page fails its checksum, or the disk does not give it back.

@@ -20,7 +20,7 @@ from contextbase.chores import Chore, ChoreRunner, ChoreService, Leadership, Whe
 from contextbase.chores.metrics import ChoreMetrics
 from contextbase.chores.repository import ChoreRepository, Term
 from contextbase.db.database import Database, DatabaseAddress
-from contextbase.errors import Conflict, Unavailable
+from contextbase.errors import Conflict, DatabaseUnavailable, Unavailable
 from contextbase.ids import SystemClock
 
 ROOT = Path(__file__).parents[3]
@@ -214,7 +214,7 @@ async def test_work_behind_the_fence_keeps_others_from_leading_and_not_the_leade
             return await repository.take(connection, ben, "ben", lease)
 
     async with embedded_database.transaction() as fenced:
-        assert await repository.fence(fenced, term)
+        assert await repository.fence(fenced, term, longest_pause=lease)
         async with embedded_database.connection() as connection:
             assert await repository.renew(connection, term, timedelta())  # and it is over at once
         taking = asyncio.create_task(take())
@@ -224,8 +224,27 @@ async def test_work_behind_the_fence_keeps_others_from_leading_and_not_the_leade
     assert following is not None
     assert following.number == term.number + 1
     async with embedded_database.transaction() as connection:
-        assert not await repository.fence(connection, term)
+        assert not await repository.fence(connection, term, longest_pause=lease)
         assert not await repository.renew(connection, term, lease)
+
+
+async def test_who_stands_still_behind_the_fence_is_followed_all_the_same(embedded_database: Database) -> None:
+    repository = ChoreRepository()
+    followed: list[Term | None] = []
+    async with embedded_database.connection() as connection:
+        term = await repository.take(connection, uuid4(), "ann", timedelta())
+    assert term is not None
+
+    async def stand_still() -> None:
+        async with embedded_database.transaction() as fenced:
+            assert await repository.fence(fenced, term, longest_pause=timedelta(milliseconds=100))
+            async with embedded_database.connection() as connection:
+                followed.append(await repository.take(connection, uuid4(), "ben", timedelta(minutes=5)))
+            await fenced.execute("SELECT 1")
+
+    with pytest.raises(DatabaseUnavailable):
+        await stand_still()
+    assert [None if following is None else following.number for following in followed] == [term.number + 1]
 
 
 async def test_who_does_not_lead_gets_no_fence(embedded_database: Database) -> None:
