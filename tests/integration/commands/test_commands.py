@@ -20,6 +20,7 @@ from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
 from contextbase.sandbox.model import Output
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.service import Completed
 
@@ -56,7 +57,7 @@ async def test_a_failed_command_commits_nothing_and_its_work_is_kept(runs: RunWo
     assert isinstance(told.end, KeptWorkspace)
     assert (await runs.world.tree())["a.txt"] == b"a\n"
     assert (told.end.workspace.path / "a.txt").read_bytes() == b"x\n"
-    await runs.world.agents.workspaces.abandon(runs.world.owner, runs.world.project_id, "careless")
+    await runs.world.agents.workspaces.abandon(runs.world.owner, NamedWorkspace(runs.world.project_id, "careless"))
 
 
 async def test_a_failed_command_that_changed_nothing_leaves_no_workspace(runs: RunWorld) -> None:
@@ -74,7 +75,7 @@ async def test_it_is_said_when_to_commit(runs: RunWorld, when: CommitWhen, code:
     assert isinstance(told.end, Completed) is is_committed
     assert ((await runs.world.tree())["a.txt"] == b"x\n") is is_committed
     if not is_committed:
-        await runs.world.agents.workspaces.abandon(runs.world.owner, runs.world.project_id, "one")
+        await runs.world.agents.workspaces.abandon(runs.world.owner, NamedWorkspace(runs.world.project_id, "one"))
 
 
 async def test_agents_side_by_side_on_one_file_are_all_in_it(runs: RunWorld) -> None:
@@ -111,10 +112,10 @@ async def test_who_had_no_name_for_the_agent_is_told_where_the_work_is_that_coul
             await runs.run("touch 1 2 3")
         agent = str(refused.value.details["agent"])
         assert agent in refused.value.message
-        record, look = await world.agents.workspaces.status(world.owner, world.project_id, agent)
+        record, look = await world.agents.workspaces.status(world.owner, NamedWorkspace(world.project_id, agent))
         assert str(record.id) == refused.value.details["workspace_id"]
         assert [change.path for change in look.changes] == ["1", "2", "3"]
-        await world.agents.workspaces.abandon(world.owner, world.project_id, agent)
+        await world.agents.workspaces.abandon(world.owner, NamedWorkspace(world.project_id, agent))
 
 
 async def test_a_hidden_file_is_not_there_for_the_command(runs: RunWorld) -> None:
@@ -135,7 +136,9 @@ async def test_who_stops_reading_ends_the_command_and_its_work_stays(runs: RunWo
     await steps.aclose()
     await agents.runs.close()
     assert (started.workspace.path / "a.txt").read_bytes() == b"x\n"
-    completed = await agents.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
+    completed = await agents.workspaces.complete(
+        runs.world.owner, NamedWorkspace(runs.world.project_id, "one"), wish=Wish()
+    )
     assert completed.is_removed
 
 
@@ -184,11 +187,13 @@ async def test_completing_while_a_command_runs_commits_and_keeps_the_folder(runs
     started = await anext(steps)
     assert isinstance(started, Started)
     await anext(steps)
-    completed = await agents.workspaces.complete(runs.world.owner, runs.world.project_id, "one", wish=Wish())
+    completed = await agents.workspaces.complete(
+        runs.world.owner, NamedWorkspace(runs.world.project_id, "one"), wish=Wish()
+    )
     assert not completed.is_removed
     assert "A command still runs" in completed.kept_because[0]
     with pytest.raises(Conflict, match="A command still runs"):
-        await agents.workspaces.abandon(runs.world.owner, runs.world.project_id, "one")
+        await agents.workspaces.abandon(runs.world.owner, NamedWorkspace(runs.world.project_id, "one"))
     await steps.aclose()
     await agents.runs.close()
     assert (await runs.world.tree())["a.txt"] == b"x\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -20,8 +21,11 @@ from tests.support.sandbox_drivers import IMPLEMENTATIONS, Site, finish, shell
 from contextbase.errors import Conflict, MachineProblem, Unavailable
 from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox.bubblewrap import BubblewrapDriver
+from contextbase.sandbox.cgroups.separate import SeparateGroups
+from contextbase.sandbox.cgroups.unified import UnifiedGroup
 from contextbase.sandbox.model import Command, Network, SandboxId, SandboxState, TerminalSize
 from contextbase.sandbox.native import starter
+from contextbase.sandbox.native.launcher.client import Launcher
 from contextbase.sandbox.ports import SandboxDriver
 from contextbase.sandbox.seccomp import REFUSED_CALLS
 from contextbase.workspaces.model import Owner
@@ -442,3 +446,51 @@ async def test_a_sandbox_whose_memory_is_full_of_files_says_so(site: Site, drive
         else:
             assert done.outcome.stopped_by is Limit.MEMORY
     assert [message for message in refusals if "memory" not in message] == []
+
+
+async def test_a_sandbox_without_memory_for_a_further_group_says_so(
+    site: Site, driver: SandboxDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It depends on the kernel's mood whether a command or its group is what does not fit."""
+    site.require_groups()
+    spec = site.spec()
+    await driver.create(spec)
+    await driver.start(spec.id)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    for kind in (SeparateGroups, UnifiedGroup):
+        monkeypatch.setattr(kind, "make", full)
+    with pytest.raises(Conflict, match="memory"):
+        await driver.exec(spec.id, shell("true"))
+    monkeypatch.undo()
+    assert (await finish(await driver.exec(spec.id, shell("true")))).outcome.exit_code == 0
+
+
+@pytest.mark.parametrize("failure", [MachineProblem("It ends as soon as it is started."), asyncio.CancelledError()])
+async def test_a_command_that_is_given_up_before_it_has_a_process_leaves_no_group(
+    site: Site, driver: SandboxDriver, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    site.require_groups()
+    spec = site.spec()
+    await driver.create(spec)
+    await driver.start(spec.id)
+    node = driver._node  # type: ignore[attr-defined] # white-box: what its groups are named by
+
+    def groups() -> set[Path]:
+        return {place for group in groups_of(node) for place in group.rglob("exec-*")}
+
+    made: set[Path] = set()
+
+    async def fail(*_: object) -> None:
+        made.update(groups())
+        raise failure
+
+    monkeypatch.setattr(Launcher, "open", fail)
+    with pytest.raises(type(failure)):
+        await driver.exec(spec.id, shell("true"))
+    assert made, "it has a group by then"
+    assert groups() == set()
+    leftovers = driver._prepared.launching._leftovers[spec.id]  # type: ignore[attr-defined] # white-box: nobody else can ask
+    assert not leftovers._running, "what counts as running is never ended to make room"

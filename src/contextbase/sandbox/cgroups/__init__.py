@@ -4,13 +4,22 @@ A node has a folder `contextbase-<name>` below the group that the server itself 
 limits its sandboxes, too. In it a sandbox has a group with its limits, and each command a leaf below that.
 """
 
-from contextbase.sandbox.cgroups.discovery import find_groups, group_at, group_named, kill_group, remove_group
+from contextbase.sandbox.cgroups.discovery import (
+    NO_MEMORY,
+    find_groups,
+    group_at,
+    group_named,
+    kill_group,
+    make_leaf,
+    remove_group,
+)
 from contextbase.sandbox.cgroups.model import NO_LIMITS, ControlGroup, Usage
 from contextbase.sandbox.cgroups.separate import SeparateGroups
 from contextbase.sandbox.cgroups.unified import UnifiedGroup
 
 __all__ = [
     "NO_LIMITS",
+    "NO_MEMORY",
     "ControlGroup",
     "SeparateGroups",
     "UnifiedGroup",
@@ -19,5 +28,6 @@ __all__ = [
     "group_at",
     "group_named",
     "kill_group",
+    "make_leaf",
     "remove_group",
 ]

@@ -2,19 +2,26 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+from contextbase.errors import Conflict
 from contextbase.limits import ResourceLimits
 from contextbase.sandbox.cgroups import files
 from contextbase.sandbox.cgroups.model import CONTROLLERS, NO_LIMITS, ControlGroup
 from contextbase.sandbox.cgroups.separate import SeparateGroups
 from contextbase.sandbox.cgroups.unified import UNIFIED, UnifiedGroup
 
-__all__ = ["find_groups", "group_at", "group_named", "kill_group", "remove_group"]
+__all__ = ["NO_MEMORY", "find_groups", "group_at", "group_named", "kill_group", "make_leaf", "remove_group"]
 
+NO_MEMORY: Final = (
+    "The sandbox has no memory left for a command: what is in its /tmp and its home counts, too. End the sandbox, and "
+    "make a new one."
+)
 _TRIES, _PAUSE = 500, 0.01
 
 
@@ -33,6 +40,18 @@ def kill_group(group: ControlGroup) -> None:
     for process in group.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
+
+
+def make_leaf(leaf: ControlGroup) -> None:
+    """A group below a sandbox's. Raises `Conflict` if the sandbox is too full even for that: the kernel counts a group
+    as memory of the one above."""
+    try:
+        leaf.make(NO_LIMITS)
+    except OSError as error:
+        leaf.remove()
+        if error.errno == errno.ENOMEM:
+            raise Conflict(NO_MEMORY) from None
+        raise
 
 
 async def remove_group(group: ControlGroup, *, tries: int = _TRIES) -> bool:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from contextbase.errors import Conflict, InvalidInput, MachineProblem, Unavailable
 from contextbase.limits import Limit
-from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, group_at, kill_group, remove_group
+from contextbase.sandbox.cgroups import NO_MEMORY, ControlGroup, group_at, kill_group, make_leaf, remove_group
 from contextbase.sandbox.disk import watch_disk
 from contextbase.sandbox.enclosure import Enclosure
 from contextbase.sandbox.execution import Ended, LaunchedExecution, Streams
@@ -94,7 +94,7 @@ class Starter:
         leaf = None if group is None else group.below("holder")
         if group is not None and leaf is not None:
             group.make(spec.limits, extra_processes=_OURS)
-            leaf.make(NO_LIMITS)
+            make_leaf(leaf)
         place = None if group is None else group.place
         line = self._enclosure.holder_line(spec, folder, ends_with_parent=False)
         mounts = self._enclosure.mounts(spec, folder)
@@ -188,27 +188,28 @@ class Starter:
 
     @asynccontextmanager
     async def _place(self, spec: SandboxSpec, holder: RunningHolder | None, words: str) -> AsyncIterator[_Place]:
-        """Nothing of it is left if the body fails."""
+        """Nothing of it is left if it cannot be made, or the body fails."""
         folder = folder_of(spec)
         leftovers = self._leftovers.setdefault(spec.id, Leftovers()) if holder is not None else Leftovers()
         name = ""
         ended: tuple[str, ...] = ()
-        if holder is None:
-            spare = await self._spares.take()
-            conversation, sandbox, leaf = spare.conversation, spare.group, spare.group
-            if leaf is not None:
-                leaf.make(spec.limits, extra_processes=_OURS)
-        else:
-            sandbox, name = self.group_of(holder), f"exec-{uuid4().hex}"
-            leaf = None if sandbox is None else sandbox.below(name)
-            if sandbox is not None and leaf is not None:
-                most = spec.limits.max_processes
-                if most is not None and most + _OURS - sandbox.usage().processes < _OF_A_COMMAND:
-                    ended = await leftovers.make_room(sandbox, most=most)
-                leftovers.begin(name, words)
-                leaf.make(NO_LIMITS)
-            conversation = await self._launcher.open()
+        conversation, sandbox, leaf = None, None, None
         try:
+            if holder is None:
+                spare = await self._spares.take()
+                conversation, sandbox, leaf = spare.conversation, spare.group, spare.group
+                if leaf is not None:
+                    leaf.make(spec.limits, extra_processes=_OURS)
+            else:
+                sandbox, name = self.group_of(holder), f"exec-{uuid4().hex}"
+                leaf = None if sandbox is None else sandbox.below(name)
+                if sandbox is not None and leaf is not None:
+                    most = spec.limits.max_processes
+                    if most is not None and most + _OURS - sandbox.usage().processes < _OF_A_COMMAND:
+                        ended = await leftovers.make_room(sandbox, most=most)
+                    make_leaf(leaf)
+                    leftovers.begin(name, words)
+                conversation = await self._launcher.open()
             yield _Place(
                 spec=spec,
                 folder=folder,
@@ -220,7 +221,8 @@ class Starter:
                 leftovers_of=ended,
             )
         except BaseException:
-            conversation.close()
+            if conversation is not None:
+                conversation.close()
             leftovers.end(name)
             if leaf is not None:
                 kill_group(leaf)  # whoever is held up does not hear that nobody listens
@@ -264,10 +266,7 @@ class Starter:
             if place.holder is not None and not place.holder.is_there():
                 raise Conflict(_GONE) from None
             if place.leaf is not None and place.leaf.usage().killed_for_memory:
-                raise Conflict(
-                    "The sandbox has no memory left for a command: what is in its /tmp and its home counts, too. End "
-                    "the sandbox, and make a new one."
-                ) from None
+                raise Conflict(NO_MEMORY) from None
             raise
         except TimeoutError:
             raise Unavailable(
