@@ -14,7 +14,7 @@ from tests.support.gate_world import write
 from tests.support.postgres import embedded_server
 
 from bench.platform_copies import OtherCopies
-from contextbase.catalog.model import App, NewApp
+from contextbase.catalog.model import App, AppLayer, NewApp
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.migrations.runner import migrate
 from contextbase.gate.model import CommitRequest
@@ -78,7 +78,7 @@ async def _app(world: AgentWorld, files: int) -> App:
         ConfigLayer.PROJECT: {"model": "b", "skills": ["x", "y"]},
         ConfigLayer.USER: {"limits": {"seconds": 30}, "commands": {"go": "Go on."}},
     }.items():
-        await core.apps.configuration.put(world.owner, "bench", layer, None, AgentConfig.model_validate(config))
+        await core.apps.configuration.put(world.owner, AppLayer("bench", layer), AgentConfig.model_validate(config))
     return app
 
 
@@ -169,7 +169,7 @@ async def _session(world: AgentWorld, app: App, *, land: str) -> AgentSession:
 
 
 async def _stored(world: AgentWorld, session: AgentSession) -> None:
-    await world.services.agents.workspaces.commit(session.caller(), session.project_id, wish=Wish())
+    await world.services.agents.workspaces.commit(session.caller(), session.workspace, wish=Wish())
     await world.host.sync(session, SnapshotReason.RUN_FINISHED)
 
 

@@ -223,3 +223,16 @@ async def test_an_agent_with_a_persons_name_gets_nothing_of_what_is_the_persons_
             "SELECT details FROM audit WHERE action = 'app.files.open' AND strpos(details, $1) > 0", f"{own}/diary.md"
         )
     assert len(rows) == 1
+
+
+async def test_a_token_for_one_project_reads_no_session_of_an_app(api: Api) -> None:
+    ann, app = await a_person(api), await an_app(api, roles=["member"])
+    project = f"p-{uuid4().hex[:10]}"
+    assert (await api.client.post(f"{API}/projects", json={"name": project})).status_code == 201
+    await ann.role("member", f"project:{project}")
+    session = (await ann.ask("POST", "sessions", json={"app": app})).json()["id"]
+    body = {"principal": ann.slug, "kind": "user", "actions": ["read", "write"], "project": project}
+    narrow = Person(api, ann.slug, api.as_bearer((await ann.ask("POST", "tokens", json=body)).json()["secret"]))
+    assert (await narrow.ask("GET", "sessions", params={"project": project})).status_code == 200
+    for path in ("", "/messages", "/shares"):
+        assert_problem(await narrow.ask("GET", f"sessions/{session}{path}"), 403, "forbidden")

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from contextbase.catalog.app_keys import AppPlace
 from contextbase.catalog.effective_config import EffectiveConfig, effective_config, secrets_of
-from contextbase.catalog.model import App, ConfigScope, StoredConfig
+from contextbase.catalog.model import App, AppLayer, ConfigScope, StoredConfig
 from contextbase.catalog.repository import AppRepository
 from contextbase.catalog.service import AppService
 from contextbase.db.database import Connection, Database
@@ -70,35 +70,26 @@ class AgentConfiguration:
     sealer: KeySealer
     clock: Clock
 
-    async def history(
-        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, *, limit: int = 1
-    ) -> tuple[App, Sequence[StoredConfig]]:
+    async def history(self, caller: Caller, layer: AppLayer, *, limit: int = 1) -> Sequence[StoredConfig]:
         """Newest first; a layer that nobody has set is an empty version 0."""
         async with self.database.connection() as connection:
-            app, scope = await self._scope(connection, caller, name, layer, project)
+            app, scope = await self._scope(connection, caller, layer)
             found = await self.repository.config_history(connection, app.id, scope, limit=limit)
-        return app, found or [StoredConfig(scope=scope, version=0, config=AgentConfig.model_validate({}))]
+        return found or [StoredConfig(scope=scope, version=0, config=AgentConfig.model_validate({}))]
 
     async def put(
-        self,
-        caller: Caller,
-        name: str,
-        layer: ConfigLayer,
-        project: str | None,
-        config: AgentConfig,
-        *,
-        expected: int | None = None,
+        self, caller: Caller, layer: AppLayer, config: AgentConfig, *, expected: int | None = None
     ) -> StoredConfig:
         """A new version of a layer, in the place of the last. Raises `Conflict` if that is not the `expected` one."""
         async with self.database.transaction() as connection:
-            app, scope = await self._scope(connection, caller, name, layer, project)
+            app, scope = await self._scope(connection, caller, layer)
             stored = await self.repository.insert_config(connection, app.id, scope, config, caller.principal)
             if expected is not None and stored.version != expected + 1:
                 raise Conflict(
                     f"The configuration is at version {stored.version - 1}, and not {expected}: somebody changed it. "
                     "Read it again."
                 )
-            summary = f"Changed the {layer} layer of agent configuration to version {stored.version}."
+            summary = f"Changed the {layer.kind} layer of agent configuration to version {stored.version}."
             fields = sorted(name for name in config.model_fields_set if getattr(config, name) is not None)
             await self.apps.note(
                 connection, caller, app, "app.config", summary, scope=scope, version=stored.version, set=fields
@@ -175,13 +166,11 @@ class AgentConfiguration:
             found = await self.repository.secrets_for(connection, app.id, place.project, caller.principal.id, names)
         return {each: each in found for each in sorted(names)}
 
-    async def put_secret(
-        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, *, secret: str, value: str
-    ) -> tuple[str, datetime]:
+    async def put_secret(self, caller: Caller, layer: AppLayer, secret: str, value: str) -> tuple[str, datetime]:
         """Seal it. Returns the key that it stands for, and when that was."""
         row_id = new_uuid()
         async with self.database.transaction() as connection:
-            app, scope = await self._scope(connection, caller, name, layer, project)
+            app, scope = await self._scope(connection, caller, layer)
             sealed = (row_id, self.sealer.seal(row_id, value))
             await self.repository.put_secret(connection, app.id, scope, secret, sealed=sealed, by=caller.principal.id)
             await self.apps.note(
@@ -189,30 +178,24 @@ class AgentConfiguration:
             )
         return _key(app, scope, secret), self.clock.now()
 
-    async def delete_secret(
-        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, secret: str
-    ) -> None:
+    async def delete_secret(self, caller: Caller, layer: AppLayer, secret: str) -> None:
         async with self.database.transaction() as connection:
-            app, scope = await self._scope(connection, caller, name, layer, project)
+            app, scope = await self._scope(connection, caller, layer)
             if not await self.repository.delete_secret(connection, app.id, scope, secret):
                 raise NotFound(f"There is no secret '{secret[:100]}' in this layer.")
             await self.apps.note(
                 connection, caller, app, "app.secret.delete", f"Removed the secret '{secret}'.", scope=scope
             )
 
-    async def secrets(
-        self, caller: Caller, name: str, layer: ConfigLayer, project: str | None
-    ) -> list[tuple[str, str, datetime]]:
+    async def secrets(self, caller: Caller, layer: AppLayer) -> list[tuple[str, str, datetime]]:
         """(name, key, when it was changed), by name."""
         async with self.database.connection() as connection:
-            app, scope = await self._scope(connection, caller, name, layer, project)
+            app, scope = await self._scope(connection, caller, layer)
             rows = await self.repository.secret_names(connection, app.id, scope)
         return [(row["name"], _key(app, scope, row["name"]), row["changed_at"]) for row in rows]
 
-    async def _scope(
-        self, connection: Connection, caller: Caller, name: str, layer: ConfigLayer, project: str | None
-    ) -> tuple[App, ConfigScope]:
-        app, _, scope = await self.apps.managed_layer(connection, caller, name, layer, project, right=_RIGHT)
+    async def _scope(self, connection: Connection, caller: Caller, layer: AppLayer) -> tuple[App, ConfigScope]:
+        app, _, scope = await self.apps.managed_layer(connection, caller, layer, right=_RIGHT)
         return app, scope
 
 

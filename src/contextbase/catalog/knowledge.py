@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from contextbase.catalog.app_keys import AppPlace
-from contextbase.catalog.model import KnowledgeBase
+from contextbase.catalog.model import AppLayer, KnowledgeBase
 from contextbase.catalog.repository import AppRepository
 from contextbase.catalog.service import AppService
 from contextbase.db.database import Database
@@ -42,23 +42,17 @@ class KnowledgeBases:
         return place, found
 
     async def put(
-        self,
-        caller: Caller,
-        name: str,
-        layer: ConfigLayer,
-        project: str | None,
-        base: str,
-        *,
-        description: str = "",
-        tags: Collection[str] = (),
+        self, caller: Caller, layer: AppLayer, base: str, *, description: str = "", tags: Collection[str] = ()
     ) -> tuple[AppPlace, KnowledgeBase]:
         """Make it, or change its description and tags. Its files are changed as any others."""
         async with self.database.transaction() as connection:
-            app, place, scope = await self.apps.managed_layer(
-                connection, caller, name, layer, project, right=Right.MANAGE_KB
-            )
+            app, place, scope = await self.apps.managed_layer(connection, caller, layer, right=Right.MANAGE_KB)
             made = KnowledgeBase(
-                layer=layer, project=scope.project, name=base, description=description, tags=tuple(sorted(set(tags)))
+                layer=layer.kind,
+                project=scope.project,
+                name=base,
+                description=description,
+                tags=tuple(sorted(set(tags))),
             )
             await self.repository.put_knowledge_base(connection, new_uuid(), app.id, scope, made)
             await self.apps.note(
@@ -66,12 +60,10 @@ class KnowledgeBases:
             )
         return place, made
 
-    async def delete(self, caller: Caller, name: str, layer: ConfigLayer, project: str | None, base: str) -> None:
+    async def delete(self, caller: Caller, layer: AppLayer, base: str) -> None:
         """Take it from the list; its files stay."""
         async with self.database.transaction() as connection:
-            app, _, scope = await self.apps.managed_layer(
-                connection, caller, name, layer, project, right=Right.MANAGE_KB
-            )
+            app, _, scope = await self.apps.managed_layer(connection, caller, layer, right=Right.MANAGE_KB)
             if not await self.repository.delete_knowledge_base(connection, app.id, scope, base):
                 raise NotFound(f"There is no knowledge base '{base[:100]}' in this layer.")
             await self.apps.note(

@@ -19,6 +19,7 @@ __all__ = [
     "App",
     "AppChange",
     "AppId",
+    "AppLayer",
     "AppSession",
     "ConfigScope",
     "KnowledgeBase",
@@ -104,6 +105,15 @@ class StoreEntry:
     can_use: bool
     why_seen: str
     why_used: str  # why it can, or cannot, be used
+
+
+@dataclass(frozen=True, slots=True)
+class AppLayer:
+    """A layer of an app, as people name it."""
+
+    app: str
+    kind: ConfigLayer
+    project: str | None = None  # of the app; None: the default one
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

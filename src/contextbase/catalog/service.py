@@ -7,7 +7,7 @@ import asyncpg
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.catalog.app_keys import DEFAULT_PROJECT, AppPlace, check_app_project
-from contextbase.catalog.model import App, AppChange, AppId, ConfigScope, NewApp, StoreEntry, VisibilityRule
+from contextbase.catalog.model import App, AppChange, AppId, AppLayer, ConfigScope, NewApp, StoreEntry, VisibilityRule
 from contextbase.catalog.repository import AppRepository
 from contextbase.catalog.rights import manages, require_management, rules_about, seen_entry, unknown_app
 from contextbase.catalog.tree_access import AppTreeAccess
@@ -18,7 +18,6 @@ from contextbase.identity.repository import IdentityRepository
 from contextbase.ids import Clock, new_uuid
 from contextbase.role_vocabulary import Right
 from contextbase.storage.projects import ProjectService
-from contextbase.wire.agent_config import ConfigLayer
 
 __all__ = ["AppService"]
 
@@ -134,18 +133,11 @@ class AppService:
         return app, await self.place(connection, app, project, caller.principal.name)
 
     async def managed_layer(
-        self,
-        connection: Connection,
-        caller: Caller,
-        name: str,
-        layer: ConfigLayer,
-        project: str | None,
-        *,
-        right: Right,
+        self, connection: Connection, caller: Caller, layer: AppLayer, *, right: Right
     ) -> tuple[App, AppPlace, ConfigScope]:
         """A layer of the app, if the caller has that right there; users have their own and no other's."""
-        app, place = await self.entry_at(connection, caller, name, project)
-        scope = ConfigScope.of(layer, place.project, caller.principal)
+        app, place = await self.entry_at(connection, caller, layer.app, layer.project)
+        scope = ConfigScope.of(layer.kind, place.project, caller.principal)
         require_management(caller, app, right, scope)
         return app, place, scope
 

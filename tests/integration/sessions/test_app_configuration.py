@@ -14,7 +14,7 @@ from tests.support.postgres import database_copy
 from tests.support.scripted_model import script
 
 from contextbase.agent_vocabulary import QuestionStatus
-from contextbase.catalog.model import App, NewApp
+from contextbase.catalog.model import App, AppLayer, NewApp
 from contextbase.db.database import DatabaseAddress
 from contextbase.gate.model import CommitRequest
 from contextbase.models.addresses import AddressChecker
@@ -46,7 +46,7 @@ async def an_app(agents: AgentWorld) -> App:
     manifest = {"appId": name, "runtimeVersion": "1", "workspaceTemplatePrefix": f"app/{name}/registry/1/"}
     await core.apps.manifests.publish(agents.owner, name, RuntimeManifest.model_validate(manifest))
     await core.apps.configuration.put_secret(
-        agents.owner, name, ConfigLayer.APP, None, secret="password", value=f"Bearer {PASSWORD}"
+        agents.owner, AppLayer(name, ConfigLayer.APP), "password", f"Bearer {PASSWORD}"
     )
     return app
 
@@ -74,7 +74,7 @@ async def test_claude_code_uses_a_server_of_the_sandbox_and_one_elsewhere_withou
     words = {"type": "stdio", "command": ["python3", "words.py"], "environment": {"WORD": "plum"}}
     async with remote_server(PASSWORD, seen) as url:
         config = AgentConfig.model_validate({"mcp_servers": {"words": words, **weather(url)}})
-        await agents.services.core.apps.configuration.put(agents.owner, app.name, ConfigLayer.APP, None, config)
+        await agents.services.core.apps.configuration.put(agents.owner, AppLayer(app.name, ConfigLayer.APP), config)
         looked_for = PASSWORD.replace("-", "[-]")  # which is not found in what looks for it
         look = f"grep -rls {looked_for} ~ /workspace /proc/*/environ /proc/*/cmdline | wc -l"
         session, run = await ran(
@@ -106,7 +106,7 @@ async def test_a_person_gives_no_secret_of_the_app_to_a_server_of_their_own(agen
         # With one of their own, the host must be among those that sandboxes may reach.
         configuration = agents.services.core.apps.configuration
         await configuration.put_secret(
-            agents.owner, app.name, ConfigLayer.USER, None, secret="password", value=f"Bearer {PASSWORD}"
+            agents.owner, AppLayer(app.name, ConfigLayer.USER), "password", f"Bearer {PASSWORD}"
         )
         await ran(agents, app, FORECAST, mcp_servers=weather(url))
         assert not seen

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from contextbase.catalog.app_keys import AppPlace
 from contextbase.catalog.knowledge import folder_of
-from contextbase.catalog.model import KnowledgeBase, PublishedManifest, StoredConfig
+from contextbase.catalog.model import AppLayer, KnowledgeBase, PublishedManifest, StoredConfig
 from contextbase.interfaces.api.authentication import AuthenticatedCaller
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.routes.apps import Apps, NamedApp
@@ -47,6 +47,13 @@ Spelling = Annotated[ManifestSpelling, Query(description="runtimeVersion, or run
 LATEST = "latest"
 
 
+async def app_layer(app: NamedApp, layer: ConfigLayer, app_project: AppProject = None) -> AppLayer:
+    return AppLayer(app, layer, app_project)
+
+
+NamedLayer = Annotated[AppLayer, Depends(app_layer)]
+
+
 @router.get("/effective-config")
 async def show_effective_config(
     app: NamedApp, caller: AuthenticatedCaller, catalog: Apps, app_project: AppProject = None
@@ -68,70 +75,49 @@ async def show_effective_config(
 @router.get("/configs/{layer}")
 async def show_config(
     *,
-    app: NamedApp,
-    layer: ConfigLayer,
+    layer: NamedLayer,
     caller: AuthenticatedCaller,
     catalog: Apps,
-    app_project: AppProject = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1,
 ) -> AgentConfigHistory:
     """A layer of configuration, with as many of its versions as asked for. `user` is your own."""
-    _, found = await catalog.configuration.history(caller, app, layer, app_project, limit=limit)
+    found = await catalog.configuration.history(caller, layer, limit=limit)
     return AgentConfigHistory(versions=[_config_view(stored) for stored in found])
 
 
 @router.put("/configs/{layer}")
 async def put_config(
     *,
-    app: NamedApp,
-    layer: ConfigLayer,
+    layer: NamedLayer,
     body: AgentConfig,
     caller: AuthenticatedCaller,
     catalog: Apps,
-    app_project: AppProject = None,
     expected_version: Annotated[int | None, Query(ge=0, description="409 if the last version is another.")] = None,
 ) -> AgentConfigVersion:
     """A new version of a layer, in the place of the last. Needs manage_agentconfig there."""
-    stored = await catalog.configuration.put(caller, app, layer, app_project, body, expected=expected_version)
+    stored = await catalog.configuration.put(caller, layer, body, expected=expected_version)
     return _config_view(stored)
 
 
 @router.get("/secrets/{layer}")
-async def list_secrets(
-    app: NamedApp, layer: ConfigLayer, caller: AuthenticatedCaller, catalog: Apps, app_project: AppProject = None
-) -> SealedSecretList:
+async def list_secrets(layer: NamedLayer, caller: AuthenticatedCaller, catalog: Apps) -> SealedSecretList:
     """The names of a layer's secrets. Their values are never shown."""
-    found = await catalog.configuration.secrets(caller, app, layer, app_project)
+    found = await catalog.configuration.secrets(caller, layer)
     return SealedSecretList(secrets=[SealedSecretView(name=name, key=key, changed_at=at) for name, key, at in found])
 
 
 @router.put("/secrets/{layer}/{name}")
 async def put_secret(
-    *,
-    app: NamedApp,
-    layer: ConfigLayer,
-    name: Named,
-    body: SealedSecretPut,
-    caller: AuthenticatedCaller,
-    catalog: Apps,
-    app_project: AppProject = None,
+    layer: NamedLayer, name: Named, body: SealedSecretPut, caller: AuthenticatedCaller, catalog: Apps
 ) -> SealedSecretView:
     """Store a secret sealed, for configurations to name. Needs manage_agentconfig there."""
-    key, at = await catalog.configuration.put_secret(caller, app, layer, app_project, secret=name, value=body.value)
+    key, at = await catalog.configuration.put_secret(caller, layer, name, body.value)
     return SealedSecretView(name=name, key=key, changed_at=at)
 
 
 @router.delete("/secrets/{layer}/{name}", status_code=204)
-async def delete_secret(
-    *,
-    app: NamedApp,
-    layer: ConfigLayer,
-    name: Named,
-    caller: AuthenticatedCaller,
-    catalog: Apps,
-    app_project: AppProject = None,
-) -> Response:
-    await catalog.configuration.delete_secret(caller, app, layer, app_project, name)
+async def delete_secret(layer: NamedLayer, name: Named, caller: AuthenticatedCaller, catalog: Apps) -> Response:
+    await catalog.configuration.delete_secret(caller, layer, name)
     return Response(status_code=204)
 
 
@@ -150,34 +136,17 @@ async def list_knowledge_bases(
 
 @router.put("/knowledge-bases/{layer}/{name}")
 async def put_knowledge_base(
-    *,
-    app: NamedApp,
-    layer: ConfigLayer,
-    name: Named,
-    body: KnowledgeBasePut,
-    caller: AuthenticatedCaller,
-    catalog: Apps,
-    app_project: AppProject = None,
+    layer: NamedLayer, name: Named, body: KnowledgeBasePut, caller: AuthenticatedCaller, catalog: Apps
 ) -> KnowledgeBaseView:
     """Make a knowledge base, or change its description and tags. Needs manage_kb there."""
-    place, made = await catalog.knowledge.put(
-        caller, app, layer, app_project, name, description=body.description, tags=body.tags
-    )
+    place, made = await catalog.knowledge.put(caller, layer, name, description=body.description, tags=body.tags)
     return _knowledge_view(place, made)
 
 
 @router.delete("/knowledge-bases/{layer}/{name}", status_code=204)
-async def delete_knowledge_base(
-    *,
-    app: NamedApp,
-    layer: ConfigLayer,
-    name: Named,
-    caller: AuthenticatedCaller,
-    catalog: Apps,
-    app_project: AppProject = None,
-) -> Response:
+async def delete_knowledge_base(layer: NamedLayer, name: Named, caller: AuthenticatedCaller, catalog: Apps) -> Response:
     """Take it from the list; its files stay."""
-    await catalog.knowledge.delete(caller, app, layer, app_project, name)
+    await catalog.knowledge.delete(caller, layer, name)
     return Response(status_code=204)
 
 
