@@ -3,6 +3,7 @@
 The requests are made from the OpenAPI document: every operation, filled with the names and ids of the other department,
 and again with names and ids that nobody has. Both answers must be the same, and none may hold a word of the other's."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ NOBODYS = {
     "token": "00000000-0000-4000-8000-000000000002",
     "side": "00000000-0000-4000-8000-000000000003",
 }
+PATIENCE = 60.0  # seconds for one request; the client reads an answer to its end, and a stream that is let in has none
 # About the caller alone, whatever is asked. Changing a password would be one of the caller's own.
 OWN = {("PUT", f"{API}/me/password")}
 
@@ -40,13 +42,22 @@ class Side:
     words: tuple[str, ...]  # that only this side may ever read
 
 
+async def asked(api: Api, method: str, headers: dict[str, str], url: str, **options: Any) -> httpx.Response:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await api.stranger.request(method, url, headers=headers, **options)
+    except TimeoutError:
+        pytest.fail(f"{method} {url} had no end in {PATIENCE:g} seconds: was a stream opened that should be refused?")
+
+
 async def a_side(api: Api, owner: httpx.AsyncClient) -> Side:
     unique = uuid4().hex[:10]
     word = f"word{unique}"
     slug, department, app, project = f"u-{unique}", f"d-{unique}", f"a-{unique}", f"p-{unique}"
 
     async def did(method: str, path: str, **options: Any) -> Any:
-        answer = await owner.request(method, f"{API}/{path}", **options)
+        async with asyncio.timeout(PATIENCE):
+            answer = await owner.request(method, f"{API}/{path}", **options)
         assert answer.is_success, (method, path, answer.text)
         return answer.json() if answer.content else None
 
@@ -68,10 +79,10 @@ async def a_side(api: Api, owner: httpx.AsyncClient) -> Side:
     headers = api.as_bearer(made["secret"])
     # `script` says what the agent of a session would do; nothing works here.
     body = {"project": project, "provider": "scripted", "title": f"{word} session"}
-    session = (await api.stranger.post(f"{API}/sessions", json=body, headers=headers)).json()["id"]
+    session = (await asked(api, "POST", headers, f"{API}/sessions", json=body)).json()["id"]
     said = {"message": script({"text": f"{word} answer"})}
-    run = (await api.stranger.post(f"{API}/sessions/{session}/runs", json=said, headers=headers)).json()["id"]
-    composed = await api.stranger.post(f"{API}/sessions", json={"app": app}, headers=headers)
+    run = (await asked(api, "POST", headers, f"{API}/sessions/{session}/runs", json=said)).json()["id"]
+    composed = await asked(api, "POST", headers, f"{API}/sessions", json={"app": app})
     assert composed.status_code == 201, composed.text
     names = {
         "app": app,
@@ -150,7 +161,7 @@ async def test_no_route_tells_one_department_anything_of_the_other(api: Api) -> 
     for (method, path, sent), (_, _, like) in zip(there, nowhere, strict=True):
         if (method, path) in OWN or path in BROKEN_ROUTES:
             continue
-        answers = [await api.stranger.request(method, headers=bob.headers, **one) for one in (sent, like)]
+        answers = [await asked(api, method, bob.headers, **one) for one in (sent, like)]
         told = [without_names(answer.text, names) for answer, names in zip(answers, (ann.names, NOBODYS), strict=True)]
         if any(word in answers[0].text for word in ann.words):
             leaks.append(f"{method} {path} tells: {answers[0].text[:300]}")
@@ -164,7 +175,7 @@ async def test_no_route_tells_one_department_anything_of_the_other(api: Api) -> 
     assert tried[404] + tried[403] > tried.total() / 2, "most were understood, and refused"
     # What is one's own is there: the test would pass if nothing answered.
     for path in (f"sessions/{ann.names['id']}", f"apps/{ann.names['app']}", f"projects/{ann.names['project']}"):
-        answer = await api.stranger.get(f"{API}/{path}", headers=ann.headers)
+        answer = await asked(api, "GET", ann.headers, f"{API}/{path}")
         assert answer.status_code == 200, answer.text
 
 
@@ -172,7 +183,7 @@ async def test_lists_searches_and_streams_hold_nothing_of_the_other_department(a
     ann, bob = await a_side(api, api.client), await a_side(api, api.client)
     lists = ("sessions", "shared-sessions", "chat", "apps/store", "projects", "tokens", "human-loop", "sandboxes", "me")
     for path in lists:
-        answer = await api.stranger.get(f"{API}/{path}", headers=bob.headers)
+        answer = await asked(api, "GET", bob.headers, f"{API}/{path}")
         assert answer.status_code == 200, (path, answer.text)
         for secret in (*ann.words, *ann.names.values()):
             assert secret not in answer.text, path
@@ -184,13 +195,12 @@ async def test_lists_searches_and_streams_hold_nothing_of_the_other_department(a
         ("events", {"scope": f"project:{project}", "after": "start"}),
         ("commits", {"project": project}),
     ):
-        answer = await api.stranger.get(f"{API}/{path}", params=query, headers=bob.headers)
+        answer = await asked(api, "GET", bob.headers, f"{API}/{path}", params=query)
         assert answer.status_code == 200, (path, answer.text)
         assert word not in answer.text.replace(f'"{word}"', ""), path
     async with api.services.database.connection() as connection:
         person = await connection.fetchval("SELECT id FROM principals WHERE name = $1", ann.names["user"])
     for scope in (f"session:{ann.names['id']}", f"user:{person}", f"project:{ann.names['project']}"):
-        answer = await api.stranger.get(
-            f"{API}/events", params={"scope": scope}, headers=bob.headers | {"Accept": "text/event-stream"}
-        )
+        listening = bob.headers | {"Accept": "text/event-stream"}
+        answer = await asked(api, "GET", listening, f"{API}/events", params={"scope": scope})
         assert answer.status_code in {400, 404}, (scope, answer.text)

@@ -8,15 +8,17 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.support.people_world import PeopleWorld
 
 from contextbase.audit.chain import AuditKey
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
-from contextbase.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from contextbase.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from contextbase.identity.model import Action, Caller, PrincipalKind, TokenRequest
 from contextbase.identity.repository import IdentityRepository
 from contextbase.identity.service import IdentityService
 from contextbase.ids import ProjectId, SystemClock, TokenId, TreePath
+from contextbase.role_vocabulary import Role
 from contextbase.storage.projects import ProjectService
 
 REQUEST = TokenRequest(
@@ -293,3 +295,24 @@ async def test_of_secrets_that_come_together_each_stands_for_its_own_caller(
     assert isinstance(found[0], Unauthenticated)
     tokens = [caller.grant.token_id for caller in found[1:] if isinstance(caller, Caller)]
     assert tokens == [token.id for token, _ in made]
+
+
+async def test_nobody_takes_an_agent_away_from_somebody_in_another_project(embedded_database: Database) -> None:
+    world = await PeopleWorld.start(embedded_database)
+    places = {slug: await world.project(f"of-{slug}") for slug in ("ann", "bob")}
+    for slug, project in places.items():
+        await world.person(slug, as_member=True)
+        await world.roles.grant(world.owner, slug, Role.PROJECT_ADMIN, f"project:{project}")
+    request = replace(REQUEST, life=None)
+    ann, bob = await world.caller("ann"), await world.caller("bob")
+    _, anns = await world.identity.create_token(ann, replace(request, project_id=places["ann"]))
+    for somebody, project in ((bob, places["bob"]), (world.owner, places["bob"]), (world.owner, None)):
+        with pytest.raises(Conflict):
+            await world.identity.create_token(somebody, replace(request, project_id=project))
+        world.identity.forget()
+        assert (await world.identity.authenticate(anns)).principal.name == request.principal_name
+    await world.roles.revoke(world.owner, "ann", Role.PROJECT_ADMIN, f"project:{places['ann']}")
+    _, everywhere = await world.identity.create_token(world.owner, request)
+    assert (await world.identity.authenticate(everywhere)).principal.name == request.principal_name
+    with pytest.raises(Unauthenticated):
+        await world.identity.authenticate(anns)

@@ -47,7 +47,8 @@ def decide(caller: Caller, action: Right | Action, scope: RoleScope) -> RightDec
     grant = caller.grant
     needed = action if isinstance(action, Action) else _NEEDS[action]
     if not _within_grant(caller, needed, scope):
-        return RightDecision(allowed=False, reason=f"this {grant.source} does not allow '{needed}' there")
+        limit = f"does not allow '{needed}'" if needed not in grant.ceiling else "is limited to another project"
+        return RightDecision(allowed=False, reason=f"this {grant.source} {limit}")
     if grant.rights is not None:
         return grant.rights.decide(action, scope)
     if _allowed(caller, action, scope):

@@ -271,6 +271,7 @@ class Caller:
     grant: Grant
     way_in: WayIn
     on_behalf_of: Principal | None = None  # who asked for it, if that is somebody else
+    is_limited: bool = False  # to what whoever asked for it may do, as in a run
     origin: str = ""
     trace_id: str = ""
 
@@ -315,8 +316,9 @@ class Caller:
 
     @property
     def limited_by(self) -> Principal | None:
-        """Whose rights bound the caller's own: an agent in a run may do no more than whoever it works for."""
-        return self.on_behalf_of if self.grant.source is GrantSource.RUN else None
+        """Whose rights bound the caller's own: an agent in a run may do no more than whoever it works for, nor may the
+        owner of its session who works in its folder."""
+        return self.on_behalf_of if self.is_limited or self.grant.source is GrantSource.RUN else None
 
     @property
     def may_read(self) -> bool:

@@ -4,14 +4,27 @@ INSERT INTO principals (id, kind, name, is_owner, made_by) VALUES ($1, $2, $3, $
 
 -- name: adopt_principal
 -- If the person who made it may not work in the project $3 any more, $2 answers for it from now on (NULL: the owner). What
--- the other one may still have, its tokens, is revoked.
-WITH adopted AS (
-    UPDATE principals SET made_by = $2
-    WHERE id = $1 AND made_by IS NOT NULL AND NOT may_work_in(made_by, $3)
-    RETURNING id
+-- the other one may still have, its tokens, is revoked. True, and nothing of that, if it is at work for that person in
+-- another project: agents have one name for all projects, and nobody takes one away by using its name. $3 NULL: all
+-- projects, as a project that does not exist: administrators of the platform alone may work there.
+WITH asked AS (
+    SELECT p.id,
+           EXISTS (SELECT FROM tokens t
+                   WHERE t.principal_id = p.id AND t.revoked_at IS NULL AND t.expires_at > clock_timestamp()
+                     AND t.project_id IS NOT NULL AND may_work_in(p.made_by, t.project_id))
+           OR EXISTS (SELECT FROM workspaces w
+                      WHERE w.principal_id = p.id AND w.state = 'open' AND may_work_in(p.made_by, w.project_id))
+           AS is_at_work
+    FROM principals p WHERE p.id = $1 AND p.made_by IS NOT NULL
+      AND NOT may_work_in(p.made_by, coalesce($3::uuid, '00000000-0000-0000-0000-000000000000'))
+), adopted AS (
+    UPDATE principals SET made_by = $2 FROM asked WHERE principals.id = asked.id AND NOT asked.is_at_work
+    RETURNING principals.id
+), revoked AS (
+    UPDATE tokens SET revoked_at = clock_timestamp()
+    FROM adopted WHERE tokens.principal_id = adopted.id AND tokens.revoked_at IS NULL
 )
-UPDATE tokens SET revoked_at = clock_timestamp()
-FROM adopted WHERE tokens.principal_id = adopted.id AND tokens.revoked_at IS NULL
+SELECT is_at_work FROM asked
 
 -- name: has_maker
 SELECT EXISTS (SELECT FROM principals WHERE id = $1 AND made_by IS NOT NULL)

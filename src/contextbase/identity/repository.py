@@ -9,7 +9,7 @@ import asyncpg
 
 from contextbase.db.database import Connection
 from contextbase.db.queries import load_queries
-from contextbase.errors import NotFound
+from contextbase.errors import Conflict, NotFound
 from contextbase.identity.model import Action, PersonAccount, Principal, PrincipalKind, Token
 from contextbase.identity.roles import Rights, RoleBinding, RoleScope
 from contextbase.ids import PrincipalId, ProjectId, TokenId, TreePath, new_uuid
@@ -42,8 +42,10 @@ class IdentityRepository:
     async def adopt(
         self, connection: Connection, principal_id: PrincipalId, person: PrincipalId | None, project: ProjectId | None
     ) -> None:
-        """Let a person answer for a principal whose maker has left; None: the owner. Older tokens of it are revoked."""
-        await connection.execute(_SQL.adopt_principal, principal_id, person, project)
+        """Let a person (None: the owner) answer for a principal whose maker has left the project (None: may not work in
+        all). Older tokens of it are revoked. Raises `Conflict` if it works for its maker in another project still."""
+        if await connection.fetchval(_SQL.adopt_principal, principal_id, person, project):
+            raise Conflict("An agent of this name works in another project for somebody else. Choose another name.")
 
     async def has_maker(self, connection: Connection, principal_id: PrincipalId) -> bool:
         """Whether a person answers for it."""

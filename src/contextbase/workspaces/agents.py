@@ -70,7 +70,8 @@ class Agents:
             if found is None:
                 raise NotFound(f"There is no agent {name.name}.")
             if await self._repository.has_maker(connection, found.id):  # who may leave
-                await self._repository.adopt(connection, found.id, person, project_id)
+                if project_id is not None:
+                    await self._repository.adopt(connection, found.id, person, project_id)
                 return found
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()

@@ -103,6 +103,8 @@ def test_a_token_limits_what_roles_give() -> None:
     limited = caller((Role.PLATFORM_ADMIN, PLATFORM), project_id=PROJECT)
     assert allowed(limited, scope) == set(EVERYTHING)
     assert allowed(limited, APP) == allowed(limited, PLATFORM) == set()
+    assert "'write'" in decide(reader, Right.EDIT_FILES, scope).reason
+    assert "limited to another project" in decide(limited, Right.EDIT_FILES, APP).reason
 
 
 def test_callers_without_an_account_have_what_their_tokens_say() -> None:
