@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,14 @@ async def test_sessions_whose_files_cannot_be_stored_are_told(
         assert await session_alerts(settings) == {str(session.id): "The disk is full."}
 
 
+@dataclass
+class SettableClock:
+    time: datetime
+
+    def now(self) -> datetime:
+        return self.time
+
+
 async def test_what_blocks_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop, asked, answered = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
@@ -144,3 +153,25 @@ async def test_an_examination_that_takes_too_long_is_given_to_the_next_who_asks(
     with pytest.raises(Unavailable):
         await run.result()
     await run.close()  # and waits for nothing
+
+
+@pytest.mark.parametrize("how", ["failed", "ended long ago"])
+async def test_nobody_is_given_an_examination_that_is_worth_nothing(how: str) -> None:
+    slow, clock, runs = asyncio.Event(), SettableClock(SystemClock().now()), 0
+
+    async def examined() -> list[Finding]:
+        nonlocal runs
+        runs += 1
+        await slow.wait()
+        if how == "failed" and runs == 1:
+            raise Unavailable("The database does not answer.")
+        return [Finding(name="run", answer="yes", detail=str(runs))]
+
+    run = ExaminationRun(examined, clock=clock, patience=0.2)
+    with pytest.raises(Unavailable):
+        await run.result()
+    slow.set()
+    await asyncio.sleep(0.05)
+    clock.time += timedelta(hours=1)
+    assert (await run.result()).findings[0].detail == "2"
+    await run.close()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from contextbase.bootstrap.machines import known_machines
@@ -20,6 +20,7 @@ from contextbase.threads import ended, in_thread
 __all__ = ["Examination", "ExaminationRun", "findings_of"]
 
 _PATIENCE: Final = 20.0  # seconds
+_FRESH: Final = timedelta(minutes=5)  # for who comes back after the patience was over
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,8 +41,8 @@ class ExaminationRun:
         self._under_way: asyncio.Task[Examination] | None = None
 
     async def result(self) -> Examination:
-        """A new one, or the one under way. `Unavailable` if it takes too long: it goes on, for who asks next."""
-        if self._under_way is None:
+        """A new one, or the one under way. `Unavailable` if it takes too long: it goes on, for who asks soon."""
+        if self._under_way is None or self._is_outdated(self._under_way):
             self._under_way = asyncio.create_task(self._run())
         run = self._under_way
         await asyncio.wait({run}, timeout=self._patience)
@@ -53,6 +54,12 @@ class ExaminationRun:
         if self._under_way is run:
             self._under_way = None
         return run.result()
+
+    def _is_outdated(self, run: asyncio.Task[Examination]) -> bool:
+        """Whether it failed, or ended long ago, and nobody was there to hear of it."""
+        if not run.done():
+            return False
+        return run.exception() is not None or self._clock.now() - run.result().checked_at > _FRESH
 
     async def close(self) -> None:
         if (run := self._under_way) is not None:
