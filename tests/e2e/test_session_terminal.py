@@ -22,7 +22,7 @@ from contextbase.sdk import AsyncClient
 
 pytestmark = pytest.mark.timeout(1200)
 
-_PATIENCE = 600.0
+_PATIENCE = 180.0  # seconds for each thing that is waited for; the tests wait for a handful
 
 
 class Screen:
@@ -33,7 +33,8 @@ class Screen:
         self.seen = b""
 
     async def attached(self) -> int:
-        return int(json.loads(await self._socket.recv())["replayed"])
+        async with asyncio.timeout(_PATIENCE):
+            return int(json.loads(await self._socket.recv())["replayed"])
 
     async def type(self, text: str) -> None:
         await self._socket.send(text.encode())
@@ -120,18 +121,26 @@ class ShellProcess:
     def shows(self, text: bytes) -> None:
         deadline = time.monotonic() + _PATIENCE
         while text not in self.seen:
-            assert time.monotonic() < deadline, self.seen
-            if select.select([self._terminal], [], [], 1)[0]:
-                self.seen += os.read(self._terminal, 4096)
+            assert self._read(deadline), f"the command ended and did not show {text!r}: {self.seen!r}"
 
     def ends(self) -> int:
         """With what it showed last."""
-        while select.select([self._terminal], [], [], _PATIENCE)[0]:
-            try:
-                self.seen += os.read(self._terminal, 4096)
-            except OSError:  # how Linux says that nobody has the other end any more
-                break
+        deadline = time.monotonic() + _PATIENCE
+        while self._read(deadline):
+            pass
         return self.process.wait(_PATIENCE)
+
+    def _read(self, deadline: float) -> bool:
+        """False: it has ended."""
+        left = max(0.0, deadline - time.monotonic())
+        ready = select.select([self._terminal], [], [], left)[0]
+        assert ready, f"nothing came of it in {_PATIENCE:g} seconds: {self.seen!r}"
+        try:
+            piece = os.read(self._terminal, 4096)
+        except OSError:  # how Linux says that nobody has the other end any more
+            return False
+        self.seen += piece
+        return bool(piece)
 
 
 @contextmanager

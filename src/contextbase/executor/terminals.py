@@ -16,11 +16,13 @@ from contextbase.channel.stream import ChannelStream
 from contextbase.executor.calls import CallAnswer, CallHandler, CallRefused, ExecutorCall
 from contextbase.executor.processes import RunProcesses
 
-__all__ = ["Terminals"]
+__all__ = ["MOST_TERMINALS", "Terminals"]
+
+MOST_TERMINALS: Final = 8
+"""That are open at once in a sandbox; one more is cut."""
 
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 _PIECE: Final = 1 << 16
-_MOST: Final = 8
 _PATIENCE: Final = 2.0
 
 
@@ -38,7 +40,7 @@ class Terminals:
     async def serve(self, stream: ChannelStream) -> None:
         """Until the shell ends, or who looks at it goes away."""
         name = str(stream.about.get("name"))
-        if name in self._open or len(self._open) >= _MOST:
+        if name in self._open or len(self._open) >= MOST_TERMINALS:
             await stream.cut()
             return
         ours, theirs = pty.openpty()

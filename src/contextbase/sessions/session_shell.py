@@ -9,6 +9,7 @@ from contextbase.channel.errors import ChannelClosed, StreamCut
 from contextbase.channel.stream import ChannelStream
 from contextbase.errors import Conflict
 from contextbase.sandbox.model import TerminalSize
+from contextbase.sessions.terminal_queries import without_queries
 
 __all__ = ["SCROLL_BACK", "SessionShell", "ShellReader"]
 
@@ -20,8 +21,12 @@ _BEHIND: Final = SCROLL_BACK // 2  # bytes that a reader may be late; then the s
 
 @dataclass(kw_only=True, eq=False, slots=True)
 class ShellReader:
-    at: int  # how much of all that was ever shown it has
-    replayed: int  # bytes that were shown before it came
+    at: int  # how much of all that was ever shown it has, `earlier` included
+    earlier: bytes  # what was shown before it came
+
+    @property
+    def replayed(self) -> int:
+        return len(self.earlier)
 
 
 @dataclass(kw_only=True, eq=False, slots=True)
@@ -46,8 +51,10 @@ class SessionShell:
         try:
             while piece := await self.stream.read():
                 self._kept += piece
-                del self._kept[: max(0, len(self._kept) - SCROLL_BACK)]
                 self._end += len(piece)
+                # One may be a piece later now than it may be.
+                most = max(SCROLL_BACK, *(self._end - reader.at for reader in self._readers), 0)
+                del self._kept[: max(0, len(self._kept) - most)]
                 self._tell()
                 while any(self._end - reader.at > _BEHIND for reader in self._readers):
                     await self._changed.wait()
@@ -61,16 +68,17 @@ class SessionShell:
             await self.stream.cut()
 
     def reader(self) -> ShellReader:
-        """From the first whole line that is kept."""
-        first = self._end - len(self._kept)
-        skipped = self._kept.find(b"\n") + 1 if first else 0
-        reader = ShellReader(at=first + skipped, replayed=len(self._kept) - skipped)
+        """From the first whole line that is kept, without what a terminal would answer to once more."""
+        skipped = self._kept.find(b"\n") + 1 if self._end > len(self._kept) else 0
+        reader = ShellReader(at=self._end, earlier=without_queries(bytes(self._kept[skipped:])))
         self._readers.add(reader)
         return reader
 
     async def output(self, reader: ShellReader) -> AsyncGenerator[bytes, None]:
         """What it has shown and then what it shows, to its end."""
         try:
+            if reader.earlier:
+                yield reader.earlier
             while True:
                 if reader.at < self._end:
                     piece = bytes(self._kept[reader.at - self._end :])

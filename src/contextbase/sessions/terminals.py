@@ -6,9 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
+from weakref import WeakValueDictionary
 
 from contextbase.db.database import Database
 from contextbase.errors import Conflict, ContextbaseError, DatabaseUnavailable, HeldElsewhere, NoMachine
+from contextbase.executor.terminals import MOST_TERMINALS
 from contextbase.identity.model import Caller
 from contextbase.identity.service import IdentityService
 from contextbase.ids import Clock, PrincipalId, new_uuid
@@ -29,6 +31,7 @@ _CHECK_SECONDS: Final = 1.0
 _UNWATCHED: Final = timedelta(minutes=30)  # then the shell is ended
 _NOTED: Final = timedelta(minutes=1)  # how often typing is written down as use of the sandbox
 _NOT_RUNNING: Final = "The sandbox of this session does not run now. Send its agent a message to start it."
+_FULL: Final = f"This sandbox has {MOST_TERMINALS} shells, as many as it may have. End one with `exit`, and try again."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +47,9 @@ class SessionTerminals:
     repository: SessionRepository = field(default_factory=SessionRepository)
     _shells: dict[tuple[SessionId, PrincipalId], SessionShell] = field(default_factory=dict, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _turns: WeakValueDictionary[tuple[SessionId, PrincipalId], asyncio.Lock] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
 
     async def check(self, caller: Caller, session_id: SessionId) -> None:
         """Raises unless the caller may have a terminal there now."""
@@ -67,7 +72,8 @@ class SessionTerminals:
             message = f"The session's sandbox is on the machine {worker.machine}; send the request there."
             raise HeldElsewhere(message, machine=worker.machine)
         key = (session_id, caller.principal.id)
-        async with self._opening:
+        turn = self._turns.setdefault(key, asyncio.Lock())  # a sandbox that does not answer keeps nobody else waiting
+        async with turn:
             shell = self._shells.get(key)
             if shell is None or shell.ended is not None:
                 return await self._opened(self.host, caller, session, size)
@@ -91,14 +97,27 @@ class SessionTerminals:
 
         stream = await live.link.terminal(size, name=name)
         shell = SessionShell(stream=stream, set_size=set_size)
-        async with self.database.transaction() as connection:
-            summary = f"Opened a terminal in a session of {session.owner}."
-            await self.access.note(connection, caller, session, "session.terminal", summary)
-        self._shells[session.id, caller.principal.id] = shell
+        if self._is_full(session.id):  # the sandbox cuts it, and cannot say why
+            await shell.end(_FULL)
+            return shell
+        key = (session.id, caller.principal.id)
+        self._shells[key] = shell  # from here on it counts
+        try:
+            async with self.database.transaction() as connection:
+                summary = f"Opened a terminal in a session of {session.owner}."
+                await self.access.note(connection, caller, session, "session.terminal", summary)
+        except BaseException:
+            del self._shells[key]
+            await stream.cut()  # there is no shell that the audit trail does not have
+            raise
         task = asyncio.create_task(self._kept(live, caller, session, shell), name=f"terminal-{session.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return shell
+
+    def _is_full(self, session_id: SessionId) -> bool:
+        shells = [shell for (at, _), shell in self._shells.items() if at == session_id and shell.ended is None]
+        return len(shells) >= MOST_TERMINALS
 
     async def _kept(self, live: LiveWorker, caller: Caller, session: AgentSession, shell: SessionShell) -> None:
         """To the end of the shell; whatever else watches it ends with it."""
@@ -131,7 +150,15 @@ class SessionTerminals:
             await asyncio.gather(*watching, return_exceptions=True)
 
     async def _watch(self, caller: Caller, session: AgentSession, shell: SessionShell) -> None:
-        """Ends the shell when the person may not have it any more, or has left it alone for long."""
+        """Ends the shell in time, and also when that cannot be told any more."""
+        try:
+            await self._end_in_time(caller, session, shell)
+        except Exception:  # noqa: BLE001 - whatever it is, the shell must not outlive its watch
+            _log.exception("a terminal could not be watched any more")
+            await shell.end("The server can no longer check whether you may use this terminal.")
+
+    async def _end_in_time(self, caller: Caller, session: AgentSession, shell: SessionShell) -> None:
+        """When the person may not have it any more, or has left it alone for long."""
         seen = noted = self.clock.now()
         while True:
             await asyncio.sleep(_CHECK_SECONDS)

@@ -99,6 +99,25 @@ async def test_a_reader_that_does_not_read_slows_the_shell_and_loses_nothing() -
         assert shell.ended == ""
 
 
+async def test_whoever_comes_while_much_is_shown_sees_each_byte_once() -> None:
+    async with running_shell() as (_, stream, shell):
+        pieces = [b"%07d\n" % number * (1 << 13) for number in range(7)]
+
+        async def show(piece: bytes) -> None:
+            stream.arrived(FrameKind.DATA, piece)
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+        for piece in pieces[:-1]:
+            await show(piece)
+        reader = shell.reader()
+        await show(pieces[-1])
+        stream.arrived(FrameKind.END, b"")
+        async with asyncio.timeout(_BOUND):
+            seen = b"".join([piece async for piece in shell.output(reader)])
+        assert seen == b"".join(pieces)[-reader.replayed - len(pieces[-1]) :]
+
+
 async def test_a_shell_that_is_ended_says_why_and_takes_nothing_more() -> None:
     async with running_shell() as (_, _, shell):
         reader = shell.reader()
@@ -108,3 +127,17 @@ async def test_a_shell_that_is_ended_says_why_and_takes_nothing_more() -> None:
         assert (shell.ended, shell.is_watched) == ("You may not.", False)
         with pytest.raises(Conflict):
             await shell.write(b"x")
+
+
+async def test_old_questions_to_a_terminal_are_not_asked_again_and_new_ones_are() -> None:
+    async with running_shell() as (_, stream, shell):
+        first = shell.reader()
+        stream.arrived(FrameKind.DATA, b"where? \x1b[6n\r\n$ ")
+        assert b"\x1b[6n" in await read(shell, first, b"$ ")
+        again = shell.reader()
+        assert again.replayed == len(again.earlier) > 0
+        stream.arrived(FrameKind.DATA, b"what? \x1b[c%")
+        seen = await read(shell, again, b"%")
+        assert seen.startswith(b"where? ")
+        assert b"\x1b[6n" not in seen
+        assert b"\x1b[c" in seen

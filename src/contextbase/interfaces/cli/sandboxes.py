@@ -1,7 +1,6 @@
 """`contextbase sandbox …`: sandboxes on agents' workspaces, to run one command after the other in."""
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from contextbase.errors import InvalidInput
+from contextbase.errors import InvalidInput, Unavailable
 from contextbase.interfaces.cli.command import CommandResult, TableRows, command
 from contextbase.interfaces.cli.command_input import Stdin, input_of
 from contextbase.interfaces.cli.connection import Data, NamedProject, Project, address, connect
@@ -34,7 +33,7 @@ from contextbase.interfaces.cli.run import (
     written,
 )
 from contextbase.interfaces.cli.run_text import exit_code_of, how_it_ended
-from contextbase.interfaces.cli.terminal import shown_terminal
+from contextbase.interfaces.cli.terminal import shown_terminal, terminal_size
 from contextbase.interfaces.cli.workspaces import Agent
 from contextbase.sdk import AsyncClient, Client, ExecOptions, PipeOptions
 from contextbase.sdk.http import error_of
@@ -180,12 +179,14 @@ def _print_status(view: SandboxView) -> None:
 
 
 async def _terminal(server: tuple[str, str], sandbox_id: UUID, command: str | None) -> int:
-    size = shutil.get_terminal_size()
+    size = terminal_size()
     async with AsyncClient(*server) as client:
         sandbox = await client.sandboxes.get(sandbox_id)
         async with sandbox.terminal(command, rows=size.lines, columns=size.columns) as terminal:
             await shown_terminal(terminal)
-            return 0 if terminal.outcome is None else exit_code_of(terminal.outcome)
+    if terminal.refusal is not None:
+        raise Unavailable(f"The terminal was closed: {terminal.refusal}")
+    return 0 if terminal.outcome is None else exit_code_of(terminal.outcome)
 
 
 def _id(client: Client, text: str) -> UUID:

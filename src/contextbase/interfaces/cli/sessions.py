@@ -1,7 +1,6 @@
 """`contextbase session …`"""
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Iterator
 from itertools import chain
@@ -24,7 +23,7 @@ from contextbase.interfaces.cli.paging import every_page
 from contextbase.interfaces.cli.phrases import counted, local_time
 from contextbase.interfaces.cli.question_text import drawn_question, typed_answer
 from contextbase.interfaces.cli.session_text import drawn_messages, drawn_rewind, drawn_session, drawn_todos
-from contextbase.interfaces.cli.terminal import LEAVE, shown_terminal
+from contextbase.interfaces.cli.terminal import LEAVE, shown_terminal, terminal_size
 from contextbase.interfaces.cli.unpacking import any_name_inside, unpack
 from contextbase.sdk import AsyncClient, Client
 from contextbase.wire.session import LandingView, SessionView
@@ -320,7 +319,7 @@ def delete(client: Client, session: Name, yes: Yes = False, *, as_json: bool) ->
 
 
 async def _shell(server: tuple[str, str], session: UUID) -> None:
-    size = shutil.get_terminal_size()
+    size = terminal_size()
     async with (
         AsyncClient(*server) as client,
         client.sessions.terminal(session, rows=size.lines, columns=size.columns) as terminal,

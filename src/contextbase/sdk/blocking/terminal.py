@@ -16,7 +16,8 @@ from contextbase.wire.sandbox import AttachedItem, EndedItem, OutcomeView
 
 __all__ = ["Terminal", "open_terminal"]
 
-_REFUSED: Final = 1008
+_ENDED: Final = 1000  # what a socket is closed with if nothing is wrong
+_LOST: Final = "The server stopped, or the connection to it was lost."
 _TOLD: Final[TypeAdapter[AttachedItem | EndedItem]] = TypeAdapter(
     Annotated[AttachedItem | EndedItem, Field(discriminator="type")]
 )
@@ -30,7 +31,8 @@ class Terminal:
         self.outcome: OutcomeView | None = None
         """How the command ended; None until then, and in a session's terminal."""
         self.refusal: str | None = None
-        """Why the server ended it: its sandbox was stopped, or the caller may not use it any more."""
+        """Why it ended, if not by itself: its sandbox stopped, the caller may not use it any more, or the connection
+        was lost."""
 
     def send(self, data: bytes) -> None:
         """Type something. After the end it does nothing."""
@@ -45,8 +47,8 @@ class Terminal:
             try:
                 message = self._socket.recv()
             except ConnectionClosed as closed:
-                if closed.rcvd is not None and closed.rcvd.code == _REFUSED:
-                    self.refusal = closed.rcvd.reason
+                if closed.rcvd is None or closed.rcvd.code != _ENDED:
+                    self.refusal = (closed.rcvd.reason if closed.rcvd else "") or _LOST
                 return b""
             if isinstance(message, bytes):
                 return message
