@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextbase import __version__
 from contextbase.bootstrap import CoreServices, Services
@@ -141,7 +141,16 @@ def create_app(services: Services, forwarder: Forwarder | None = None) -> FastAP
         max_request_bytes=services.core.settings.server.max_request_bytes,
         larger=dict.fromkeys((commits.UPLOADS, files.STREAMED), services.core.settings.server.max_upload_bytes),
     )
+    app.middleware_stack = _from_ours_on(app.build_middleware_stack())
     return app
+
+
+def _from_ours_on(stack: Any) -> ASGIApp:
+    """Without what FastAPI puts around our middleware, which catches and traces errors just as ours does: each layer
+    costs every request something."""
+    while not isinstance(stack, RequestMiddleware):
+        stack = stack.app
+    return stack
 
 
 async def _send_on(forwarder: Forwarder, request: Request, error: Exception) -> Any:

@@ -36,11 +36,13 @@ class DirectRoutes:
         self._app = app
         self._routes = {route.path: route for route in routes}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         route = self._routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         if route is None or scope["query_string"] or not _is_plain(scope["headers"]):
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
+        return self._answered(route, scope, receive, send)
+
+    async def _answered(self, route: DirectRoute, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = route  # what it is counted as
         request = Request(scope)
         try:

@@ -5,6 +5,7 @@ import asyncio
 import logging
 import socket
 import struct
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -126,12 +127,14 @@ class LimitedHttp(HttpToolsProtocol):
         super().connection_made(self._stream)
         self._connections.add(self)
 
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """As the application answers, and with the extension by which it can send files."""
+    def _answer(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+        """As the application answers; where somebody reads, with the extension by which it can send files."""
         cycle: RequestResponseCycle = self.cycle
-        if cycle.scope is not scope:  # a later request came before this one was begun
-            await self._bare_app(scope, receive, send)
-            return
+        # Else a later request came before this one was begun.
+        sends_files = scope["method"] == "GET" and cycle.scope is scope
+        return self._with_files(cycle, scope, receive, send) if sends_files else self._bare_app(scope, receive, send)
+
+    async def _with_files(self, cycle: RequestResponseCycle, scope: Any, receive: Any, send: Any) -> None:
 
         async def send_either(message: Any) -> None:
             if message["type"] != ZERO_COPY:

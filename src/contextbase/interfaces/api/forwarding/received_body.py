@@ -1,7 +1,7 @@
 """What was read of a request's body, so that the request can still be sent on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Final
 
 from starlette.requests import ClientDisconnect
@@ -87,8 +87,8 @@ class BodyRecorder:
         self._app = app
         self._most = most
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http":
             body = scope[RECEIVED] = ReceivedBody(receive, self._most)
             receive = body.receive
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)

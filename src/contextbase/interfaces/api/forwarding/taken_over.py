@@ -1,5 +1,6 @@
 """The machine's side: nothing is answered but what a server of the same database has signed."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 from starlette.requests import ClientDisconnect
@@ -37,10 +38,12 @@ class ForwardedRequests:
         self._app = app
         self._checker = checker
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if _FROM_SERVERS not in scope or scope["path"] == _OPEN:
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
+        return self._answered(scope, receive, send)
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             caller, wanted_hash = self._checker.caller(
                 _signature(scope), method=scope.get("method", "GET"), target=target_of(scope)
