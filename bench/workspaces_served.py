@@ -15,6 +15,7 @@ from contextbase.gate.model import CommitRequest
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 
 __all__ = ["measure_refresh", "measure_served"]
 
@@ -37,7 +38,7 @@ async def measure_served(folder: Path, paths: list[str], random: Random) -> dict
                 await _commit(services, owner, project_id, paths[start : start + _AT_ONCE], random)
             for _ in range(_LAYERS - 1):
                 await services.agents.workspaces.create(owner, project_id)
-                await services.agents.workspaces.abandon(owner, project_id)
+                await services.agents.workspaces.abandon(owner, NamedWorkspace(project_id))
                 await _commit(services, owner, project_id, random.sample(paths, 10), random)
             os.sync()
             return await _rounds(services, owner, project_id, paths, random)
@@ -58,13 +59,13 @@ async def _rounds(
             took["commit_floor"].append((time.perf_counter() - began) * 1000)
             agent = f"agent{number}"
             await workspaces.create(owner, project_id, agent)  # the agent itself is made here, not below
-            await workspaces.abandon(owner, project_id, agent)
+            await workspaces.abandon(owner, NamedWorkspace(project_id, agent))
             began = time.perf_counter()
             created = await workspaces.create(owner, project_id, agent)
             took["create"].append((time.perf_counter() - began) * 1000)
             (created.record.path / random.choice(paths)).write_bytes(random.randbytes(_SIZE))
             began = time.perf_counter()
-            completed = await workspaces.complete(owner, project_id, agent, wish=Wish())
+            completed = await workspaces.complete(owner, NamedWorkspace(project_id, agent), wish=Wish())
             took["complete"].append((time.perf_counter() - began) * 1000)
             assert completed.is_removed
     return took
@@ -86,7 +87,7 @@ async def measure_refresh(folder: Path, files: int, random: Random) -> list[floa
             for _ in range(_REFRESHES):
                 await _commit(services, owner, project_id, random.sample(paths, _REFRESHED), random)
                 began = time.perf_counter()
-                _, refreshed = await services.agents.workspaces.refresh(owner, project_id)
+                _, refreshed = await services.agents.workspaces.refresh(owner, NamedWorkspace(project_id))
                 took.append((time.perf_counter() - began) * 1000)
                 assert len(refreshed.arrived) == _REFRESHED
             return took

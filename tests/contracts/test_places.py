@@ -21,6 +21,7 @@ from contextbase.gate.model import Expectation
 from contextbase.history.archive_writers import ArchiveFormat
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
+from contextbase.workspaces.model import NamedWorkspace
 
 PLACES = ["project", "overlay", "copy"]
 GIVEN = {
@@ -80,7 +81,7 @@ async def places(
             place = files.project(agent, world.project_id)
         else:
             await world.create("ann")
-            place = files.workspace(agent, world.project_id)
+            place = files.workspace(agent, NamedWorkspace(world.project_id))
         yield PlaceWorld(world=world, place=place, kind=request.param)
 
 

@@ -125,7 +125,7 @@ class AgentWorld:
         return list(self.host.homes.iterdir())
 
     async def folder(self, session: AgentSession) -> Path:
-        record = await self.services.agents.workspaces.path(session.caller(), session.project_id)
+        record = await self.services.agents.workspaces.path(session.caller(), session.workspace)
         return record.path
 
     async def events(self, session: AgentSession) -> list[StreamEvent]:

@@ -13,6 +13,7 @@ from tests.support.gate_world import delete, write
 from contextbase.bootstrap import open_services
 from contextbase.config import Settings
 from contextbase.gate.model import CommitRequest
+from contextbase.workspaces.model import NamedWorkspace
 
 __all__ = ["AGENT", "FILES", "PROJECT", "content"]
 
@@ -40,7 +41,7 @@ async def _work(url: str, data: Path, provider: str, first: int) -> None:
             changes += [write(f"new/{turn}.txt", b"new\n", head), delete(f"new/{turn - 1}.txt", head)]
             await services.gate.commit(owner, CommitRequest(project_id=project_id, changes=tuple(changes)))
             print(f"turn {turn}", flush=True)
-            await opened.agents.workspaces.refresh(owner, project_id, AGENT)
+            await opened.agents.workspaces.refresh(owner, NamedWorkspace(project_id, AGENT))
             print(f"made {turn}", flush=True)
 
 

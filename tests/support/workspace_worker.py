@@ -16,6 +16,7 @@ from uuid import uuid4
 from contextbase.bootstrap import open_services
 from contextbase.config import Settings
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 
 __all__ = ["AGENTS", "PROJECT", "SHARED"]
 
@@ -50,9 +51,9 @@ async def _work(url: str, data: Path, provider: str, seed: int) -> None:
                 _add_key(folder, f"{agent}-{uuid4().hex}")
             wish = Wish(message=f"step {number}")
             if chance.random() < 0.5:
-                await workspaces.commit(owner, project_id, agent, wish=wish)
+                await workspaces.commit(owner, NamedWorkspace(project_id, agent), wish=wish)
             else:
-                await workspaces.complete(owner, project_id, agent, wish=wish)
+                await workspaces.complete(owner, NamedWorkspace(project_id, agent), wish=wish)
             print(f"made {number}", flush=True)
 
 

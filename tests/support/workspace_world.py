@@ -23,6 +23,7 @@ from contextbase.identity.policies import Subject
 from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.workspaces.checkpoints import Committed, Wish
 from contextbase.workspaces.machine import Site
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.refresh.service import Refreshed
 from contextbase.workspaces.service import Completed
 
@@ -80,21 +81,23 @@ class WorkspaceWorld:
 
     async def status(self, name: str) -> set[TreePath]:
         """The paths that are not committed yet."""
-        _, look = await self.agents.workspaces.status(await self.agent(name), self.project_id)
+        _, look = await self.agents.workspaces.status(await self.agent(name), NamedWorkspace(self.project_id))
         return {change.path for change in look.changes}
 
     async def commit(self, name: str, wish: Wish | None = None) -> Committed:
         agent = await self.agent(name)
-        _, committed = await self.agents.workspaces.commit(agent, self.project_id, wish=wish or Wish())
+        _, committed = await self.agents.workspaces.commit(agent, NamedWorkspace(self.project_id), wish=wish or Wish())
         return committed
 
     async def refresh(self, name: str) -> Refreshed:
-        _, refreshed = await self.agents.workspaces.refresh(await self.agent(name), self.project_id)
+        _, refreshed = await self.agents.workspaces.refresh(await self.agent(name), NamedWorkspace(self.project_id))
         return refreshed
 
     async def complete(self, name: str, *, discard: bool = False) -> Completed:
         agent = await self.agent(name)
-        return await self.agents.workspaces.complete(agent, self.project_id, wish=Wish(), discard=discard)
+        return await self.agents.workspaces.complete(
+            agent, NamedWorkspace(self.project_id), wish=Wish(), discard=discard
+        )
 
     async def write(self, *changes: RequestedChange) -> CommitAnswer:
         """The owner's own commit, past every workspace."""
@@ -147,7 +150,7 @@ class WorkspaceWorld:
         """The head, as a workspace of the owner's shows it."""
         created = await self.agents.workspaces.create(self.owner, self.project_id)
         tree = dict(read_tree(created.record.path))
-        await self.agents.workspaces.abandon(self.owner, self.project_id)
+        await self.agents.workspaces.abandon(self.owner, NamedWorkspace(self.project_id))
         return tree
 
 

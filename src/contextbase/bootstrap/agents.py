@@ -21,7 +21,6 @@ from contextbase.config import Settings
 from contextbase.data_folder import DataFolder
 from contextbase.files.service import FileService
 from contextbase.gate.long_merges import LongMerges
-from contextbase.gate.repository import GateRepository
 from contextbase.identity.repository import IdentityRepository
 from contextbase.limits import ResourceLimits
 from contextbase.machines.placement import Placement
@@ -84,7 +83,6 @@ async def open_agent_services(
         database=database,
         gate=gate,
         catalog=catalog,
-        repository=GateRepository(),
         registry=registry,
         node=node,
         quota=_quota(settings),

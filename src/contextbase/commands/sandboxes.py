@@ -17,6 +17,7 @@ from contextbase.limits import ResourceLimits
 from contextbase.sandbox.model import Command, Network, SandboxId, SandboxSpec, SandboxState, SandboxStats
 from contextbase.sandbox.ports import Execution, SandboxDriver
 from contextbase.workspaces.activity import Activity
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.service import WorkspaceService
 
@@ -202,7 +203,7 @@ class AgentSandboxes:
     async def _entered(self, caller: Caller, sandbox_id: SandboxId) -> tuple[SandboxRecord, WorkspaceRecord]:
         """The sandbox and its workspace, if the caller may still see what is in it."""
         record = await self._found(caller, sandbox_id)
-        workspace = await self.workspaces.path(caller, record.project_id, str(record.principal))
+        workspace = await self.workspaces.path(caller, NamedWorkspace(record.project_id, str(record.principal)))
         if workspace.id != record.workspace_id:
             raise NotFound("The workspace of this sandbox has ended; create a new one.")
         return record, workspace

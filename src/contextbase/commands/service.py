@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 
 from contextbase.commands.audit_rows import record_command
@@ -19,6 +19,7 @@ from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, new_uuid
 from contextbase.sandbox.model import CommandOutcome, SandboxId, SandboxSpec
 from contextbase.workspaces.activity import Activity
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.repository import WorkspaceRecord
 from contextbase.workspaces.service import Completed, WorkspaceService
 
@@ -33,6 +34,10 @@ class _Run:
     agent: str | None
     workspace: WorkspaceRecord
     request: RunRequest
+
+    @property
+    def named(self) -> NamedWorkspace:
+        return NamedWorkspace(self.workspace.project_id, self.agent)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -114,7 +119,7 @@ class CommandService:
     def _log(self, run: _Run) -> ProgramLog | None:
         if not run.request.keeps_log:
             return None
-        place = self.files.workspace(run.caller, run.workspace.project_id, run.agent, workspace_id=run.workspace.id)
+        place = self.files.workspace(run.caller, replace(run.named, id=run.workspace.id))
         return ProgramLog(place=place, program=program_of(run.request.command))
 
     async def _record(self, run: _Run) -> None:
@@ -127,17 +132,17 @@ class CommandService:
         if not commits and await self._holds_work(run):
             because = "you asked for no commit" if when is CommitWhen.NEVER else "the command failed"
             return KeptWorkspace(workspace=run.workspace, because=because)
-        return await self.workspaces.complete(run.caller, run.workspace.project_id, run.agent, wish=run.request.wish)
+        return await self.workspaces.complete(run.caller, run.named, wish=run.request.wish)
 
     async def _holds_work(self, run: _Run) -> bool:
-        _, look = await self.workspaces.status(run.caller, run.workspace.project_id, run.agent)
+        _, look = await self.workspaces.status(run.caller, run.named)
         return bool(look.changes or look.found.reported or look.left)
 
     async def _clear(self, run: _Run) -> None:
         """The workspace of a command that came to no end goes, if there is nothing in it."""
         try:
             if not await self._holds_work(run):
-                await self.workspaces.abandon(run.caller, run.workspace.project_id, run.agent)
+                await self.workspaces.abandon(run.caller, run.named)
         except ContextbaseError as error:
             extra = {"workspace_id": str(run.workspace.id), "error": error.message}
             _log.warning("the workspace of a command that was given up is kept", extra=extra)

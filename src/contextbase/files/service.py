@@ -33,7 +33,7 @@ from contextbase.files.workspace_visit import WorkspaceFiles
 from contextbase.identity.model import Caller
 from contextbase.ids import ProjectId, Seq, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.model import NamedWorkspace
 
 __all__ = ["UPLOAD_FOLDER", "FileService"]
 
@@ -54,16 +54,9 @@ class FileService:
         """A project at a snapshot (None: the head)."""
         return ProjectPlace(self._projects, caller, project_id, seq)
 
-    def workspace(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> Place:
-        """An agent's open workspace (None: the caller's own); with an id just that one."""
-        return WorkspacePlace(self._workspaces, caller, project_id, agent, workspace_id=workspace_id)
+    def workspace(self, caller: Caller, named: NamedWorkspace) -> Place:
+        """An agent's open workspace."""
+        return WorkspacePlace(self._workspaces, caller, named)
 
     async def list(self, place: Place, folder: TreePath | None, *, after: str = "", limit: int = 1000) -> FilePage:
         """A folder's entries by name, after a name. If the path is a file's, that file alone."""

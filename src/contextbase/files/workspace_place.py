@@ -38,11 +38,11 @@ from contextbase.files.workspace_visit import (
 from contextbase.gate.content_types import BYTES_LOOKED_AT, content_type
 from contextbase.history.archive_writers import ArchiveFormat
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import ProjectId, TreePath
+from contextbase.ids import TreePath
 from contextbase.storage.model import Kind
 from contextbase.threads import in_thread
 from contextbase.workspaces.file_editor import FileEditor
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.model import NamedWorkspace, WorkspaceId
 
 __all__ = ["WorkspacePlace"]
 
@@ -52,21 +52,10 @@ _MOST_TRIES: Final = 5
 class WorkspacePlace:
     reference = "workspace"
 
-    def __init__(
-        self,
-        parts: WorkspaceFiles,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> None:
-        """`agent`: whose workspace it is; None: the caller's own. `workspace_id`: that one, and no later one."""
+    def __init__(self, parts: WorkspaceFiles, caller: Caller, named: NamedWorkspace) -> None:
         self._parts = parts
         self._caller = caller
-        self._project_id = project_id
-        self._agent = agent
-        self._id = workspace_id
+        self._named = named
 
     async def tree(self) -> FolderNode:
         async with self._visit() as visit:
@@ -208,7 +197,7 @@ class WorkspacePlace:
             path,
             before=before,
             limit=limit,
-            tells_origins=self._caller.administers(self._project_id),
+            tells_origins=self._caller.administers(self._named.project_id),
         )
 
     async def sync(self, context: OperationContext) -> PlaceSyncResult:
@@ -234,26 +223,26 @@ class WorkspacePlace:
     async def _noted_id(self) -> WorkspaceId:
         """Of the workspace whose history is meant: one that was named by its id may have ended."""
         acting = await self._acting(Action.READ)
-        if self._id is None:
+        if self._named.id is None:
             async with self._visit() as visit:
                 return visit.record.id
-        record = await self._parts.workspaces.find(self._caller, self._id)
+        record = await self._parts.workspaces.find(self._caller, self._named.id)
         prefix = acting.grant.path_prefix
         if prefix is not None and not f"{record.scope or ''}/".startswith(f"{prefix}/"):
-            raise NotFound(f"There is no workspace {self._id}.")
+            raise NotFound(f"There is no workspace {self._named.id}.")
         return record.id
 
     async def _acting(self, action: Action) -> Caller:
         """Who works in the folder, and may do that there: the caller, or the agent that the caller acts for."""
-        acting = await self._parts.workspaces.acting(self._caller, self._project_id, self._agent)
-        acting.require(action, self._project_id)
+        acting = await self._parts.workspaces.acting(self._caller, self._named)
+        acting.require(action, self._named.project_id)
         return acting
 
     @asynccontextmanager
     async def _visit(self, action: Action = Action.READ, *changed: TreePath) -> AsyncIterator[WorkspaceVisit]:
         await self._acting(action)
         workspaces = self._parts.workspaces
-        async with workspaces.visited(self._caller, self._project_id, self._agent, workspace_id=self._id) as record:
+        async with workspaces.visited(self._caller, self._named) as record:
             if record.has_metadata:
                 for path in changed:
                     refuse_metadata(path)

@@ -8,7 +8,7 @@ answer, that request alone fails; and so does, at once, whoever needs the store 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
 from contextbase.errors import BlobStoreUnavailable, ContextbaseError, TooBusy
@@ -61,7 +61,7 @@ class LargeContents:
         try:
             async with asyncio.timeout(self._ahead_seconds):
                 for name, content in contents.items():
-                    await self._catalog.put(_once(content), expected=name)
+                    await self._catalog.put_bytes(content, expected=name)
         except TimeoutError:
             raise BlobStoreUnavailable(
                 f"The blob store did not take the commit's large contents within {self._ahead_seconds:g} seconds; "
@@ -74,7 +74,7 @@ class LargeContents:
 
     async def store(self, name: ContentHash, content: bytes) -> None:
         """In a request's turn: what a merge made. Raises `BlobStoreUnavailable` after a short time."""
-        await self._in_turn(self._catalog.put(_once(content), expected=name))
+        await self._in_turn(self._catalog.put_bytes(content, expected=name))
 
     async def read(self, name: ContentHash, size: int) -> bytes:
         """In a request's turn: what a merge needs, whatever its size. Raises as `store` does."""
@@ -144,7 +144,3 @@ def _no_answer() -> BlobStoreUnavailable:
         "The change has to be merged with a large file, and the blob store does not answer; nothing was committed. "
         "Try again in a moment."
     )
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content

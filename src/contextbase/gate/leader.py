@@ -8,7 +8,7 @@ that nobody starves; from then on the processes take turns.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Final
 
 from contextbase.audit.chain import AuditExtension
@@ -226,7 +226,7 @@ class GroupCommit:
                 return await self._attempt(project_id, batch, draft, repeated=repeated)
             except _StoreFirst as first:
                 for name, content in first.contents.items():
-                    await self._catalog.put(_once(content), expected=name)
+                    await self._catalog.put_bytes(content, expected=name)
             except AnsweredBefore:
                 repeated = True
             except BlobMissing:  # collected since it was stored, if the operator's grace period is that short
@@ -282,7 +282,7 @@ class GroupCommit:
 
     async def _land(self, connection: Connection, draft: Draft, audit: AuditExtension) -> None:
         landing = self._landing(draft, audit)
-        first = await self._repository.store_inline(connection, dict(landing.contents))
+        first = await self._catalog.keep_small(connection, landing.contents)
         if first:
             raise _StoreFirst(draft, first)
         if not await self._head.land(connection, landing):
@@ -344,7 +344,3 @@ class _StoreFirst(Exception):
     def __init__(self, draft: Draft, names: list[ContentHash]) -> None:
         super().__init__(f"{len(names)} blobs")
         self.contents = {name: draft.contents.loaded[name] for name in names}
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content

@@ -69,7 +69,7 @@ class ProjectPolicy:
         return next((binding for pattern, binding in reversed(self.lease_rules) if matches(pattern, path)), False)
 
     def is_critical(self, path: TreePath) -> bool:
-        return self.critical.strategy_for(path) is Strategy.REVIEW
+        return bool(self.merge_rules) and self.critical.strategy_for(path) is Strategy.REVIEW
 
     def merge_policy(self, writer: PrincipalId) -> MergePolicy:
         """How a writer's changes are merged with what others wrote; the rank of those comes with the head."""

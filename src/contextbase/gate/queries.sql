@@ -75,35 +75,6 @@ SELECT asked.principal_id, asked.key, r.request_hash, r.answer
 FROM unnest($2::uuid[], $3::text[]) AS asked (principal_id, key)
 JOIN answered_requests r ON r.project_id = $1 AND r.principal_id = asked.principal_id AND r.key = asked.key
 
--- name: insert_new_blobs
--- Rows and bytes of small blobs that are not there yet; in order of hash, so that two transactions cannot deadlock.
-WITH given AS (
-    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
-), made AS (
-    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
-    ON CONFLICT DO NOTHING
-    RETURNING hash
-), stored AS (
-    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN made USING (hash)
-    ON CONFLICT (hash) DO NOTHING
-)
-SELECT hash FROM made
-
--- name: fresh_blobs
--- Those of these blobs that were put lately; locked against GC until the transaction ends.
-SELECT hash FROM blobs
-WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
-  AND renewed_at > clock_timestamp() - interval '1 hour'
-FOR KEY SHARE
-
--- name: renew_blobs
--- Say that these were put again; in order of hash, so that two transactions cannot deadlock. Those that GC is removing
--- do not come back.
-UPDATE blobs SET renewed_at = clock_timestamp()
-WHERE hash IN (SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
-               ORDER BY hash FOR NO KEY UPDATE)
-RETURNING hash
-
 -- name: close_reviews
 -- Close those that are open; says of each whose it was, and who closed it.
 UPDATE review_items r
@@ -161,8 +132,10 @@ INSERT INTO uploads (project_id, principal_id, content_hash, size) VALUES ($1, $
 ON CONFLICT (project_id, principal_id, content_hash) DO UPDATE SET uploaded_at = clock_timestamp()
 
 -- name: own_uploads
-SELECT content_hash, size FROM uploads
-WHERE project_id = $1 AND principal_id = $2 AND content_hash = ANY ($3::bytea[])
+-- With the first $4 bytes of the small ones.
+SELECT u.content_hash, u.size, substring(c.content FROM 1 FOR $4) AS start
+FROM uploads u LEFT JOIN blob_contents c ON c.hash = u.content_hash
+WHERE u.project_id = $1 AND u.principal_id = $2 AND u.content_hash = ANY ($3::bytea[])
 
 -- part: places_of_content
 -- Where the content that is sought stands, stood or was set aside.

@@ -209,21 +209,6 @@ class GateRepository:
         rows = await connection.fetch(_SQL.inline_contents, names) if names else []
         return {ContentHash(row["hash"]): row["content"] for row in rows}
 
-    async def store_inline(self, connection: Connection, contents: dict[ContentHash, bytes]) -> list[ContentHash]:
-        """Store small contents; returns those that GC is removing this moment, or that were purged."""
-        if not contents:
-            return []
-        made = {
-            row["hash"] for row in await connection.fetch(_SQL.insert_new_blobs, list(contents), [*contents.values()])
-        }
-        there = [name for name in contents if name not in made]
-        if not there:
-            return []
-        kept = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, there)}
-        if stale := [name for name in there if name not in kept]:
-            kept.update(row["hash"] for row in await connection.fetch(_SQL.renew_blobs, stale))
-        return [name for name in there if name not in kept]
-
     async def close_reviews(
         self, connection: Connection, project_id: ProjectId, closings: Sequence[ClosedReview]
     ) -> None:

@@ -14,6 +14,7 @@ from contextbase.db.queries import load_queries
 from contextbase.errors import NotFound
 from contextbase.gate.answers import without_contents
 from contextbase.gate.batch import Submitted
+from contextbase.gate.content_types import BYTES_LOOKED_AT
 from contextbase.gate.large_contents import LargeContents
 from contextbase.gate.leader import GroupCommit
 from contextbase.gate.model import CommitAnswer, CommitRequest, Content, RequestedChange
@@ -187,19 +188,21 @@ class Gate:
         if not named:
             return request
         async with self._database.connection() as connection:
-            sizes = await self._sizes_of_own(connection, caller, request.project_id, named)
+            sizes, starts = await self._own_contents(connection, caller, request.project_id, named)
         if named - sizes.keys():
             missing = min(map(str, named - sizes.keys()))
             raise NotFound(f"There is no content {missing} that you uploaded or may read; upload it first.")
         untyped = {change.content.hash for change in request.changes if change.content and not change.mime}
-        starts = await self._large.starts_of({name: sizes[name] for name in untyped & named})
+        starts |= await self._large.starts_of({name: sizes[name] for name in (untyped & named) - starts.keys()})
         return replace(request, changes=tuple(_known(change, sizes, starts) for change in request.changes))
 
-    async def _sizes_of_own(
+    async def _own_contents(
         self, connection: Connection, caller: Caller, project_id: ProjectId, named: set[ContentHash]
-    ) -> dict[ContentHash, int]:
-        rows = await connection.fetch(_SQL.own_uploads, project_id, caller.principal.id, list(named))
+    ) -> tuple[dict[ContentHash, int], dict[ContentHash, bytes]]:
+        """The sizes of those that the caller may name, and the first bytes of some."""
+        rows = await connection.fetch(_SQL.own_uploads, project_id, caller.principal.id, list(named), BYTES_LOOKED_AT)
         sizes = {ContentHash(row["content_hash"]): row["size"] for row in rows}
+        starts = {ContentHash(row["content_hash"]): row["start"] for row in rows if row["start"] is not None}
         rest = named - sizes.keys()
         if rest and caller.may_read:
             authority = await self.authority(connection, caller, project_id)
@@ -210,7 +213,7 @@ class Gate:
                     sizes[ContentHash(row["content_hash"])] = row["size"]
             for path in (await self._repository.purged_for(connection, project_id, rest, authority)).values():
                 raise purged_at(path)
-        return sizes
+        return sizes, starts
 
 
 def _known(change: RequestedChange, sizes: dict[ContentHash, int], starts: dict[ContentHash, bytes]) -> RequestedChange:

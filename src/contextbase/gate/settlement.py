@@ -110,6 +110,8 @@ class Settlement:
     def _leaving(self) -> set[TreePath]:
         """Where what the request deletes stands now, and where the writer saw it; and the folders that it makes."""
         changes = self.submitted.request.changes
+        if all(change.action is ChangeAction.WRITE for change in changes):  # as most are
+            return set()
         deleted = [change.path for change in changes if change.action is ChangeAction.DELETE]
         made = [change.path for change in changes if change.action is ChangeAction.MAKE_DIRECTORY]
         bases = (self.bases.get(path) for path in deleted)

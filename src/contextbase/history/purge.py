@@ -2,7 +2,6 @@
 stays."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -26,6 +25,10 @@ __all__ = ["DerivedData", "Purge", "PurgeAnswer", "PurgePreview", "PurgeWanted"]
 
 _SQL: Final = load_queries("contextbase.history")
 _MOST_TRIES: Final = 10
+_NOTHING: Final = ContentHash.of(b"")
+"""What all empty files have, in every project."""
+_REACHED: Final = frozenset({"versions", "side_versions", "uploads", "run_attachments", "session_snapshot_files"})
+"""The tables that a purge takes contents out of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,8 +97,9 @@ class Purge:
         confirm: str,
     ) -> PurgeAnswer:
         """Remove it from every project's history. `confirm` must be the project's name. Files that hold it now are
-        deleted by a commit first; copies in review items and stored answers go too. Can be repeated if it fails;
-        `Conflict` while a backup runs, which would have it anyway."""
+        deleted by a commit first; copies in review items and stored answers go too, and files of sessions' snapshots
+        and of messages. Can be repeated if it fails; `Conflict` while a backup runs, which would have it anyway, and
+        if an event's body is that very content."""
         _check(caller)
         project = await self.projects.find(caller, str(project_id), action=Action.ADMIN)
         if confirm != project.name:
@@ -107,8 +111,15 @@ class Purge:
         is_forgotten = False
         for _ in range(_MOST_TRIES):
             deleted += await self._delete_heads(caller, names)
-            with suppress(asyncpg.ForeignKeyViolationError):  # another project has it by now: look again
+            try:
                 is_forgotten = await self._forget(caller, project_id, names, wanted)
+            except asyncpg.ForeignKeyViolationError as error:
+                if error.table_name not in _REACHED:
+                    raise Conflict(
+                        f"The content to purge is also in the table '{error.table_name}', where a purge does not "
+                        "reach it; nothing was removed from history. Delete what has it there, and purge again."
+                    ) from None
+                # Somebody has it by now: look again.
             if is_forgotten:
                 await self.catalog.purge(names)
                 await self.derived.forget_gone()
@@ -126,7 +137,10 @@ class Purge:
             names = [ContentHash(row["content_hash"]) for row in rows]
         if not names:
             raise NotFound("There is no such content in history.")
-        return sorted(names)
+        told = sorted(name for name in names if name != _NOTHING)
+        if not told:
+            raise InvalidInput("An empty file holds nothing to purge.")
+        return told
 
     async def _delete_heads(self, caller: Caller, names: Sequence[ContentHash]) -> list[tuple[ProjectId, TreePath]]:
         async with self.database.connection() as connection:
@@ -159,7 +173,7 @@ class Purge:
         names: Sequence[ContentHash],
         wanted: PurgeWanted,
     ) -> bool:
-        """Everything but the bytes, under the locks of the heads; False if one holds it again."""
+        """Everything but the bytes, under the locks of the heads and contents; False if a head holds one again."""
         async with self.database.transaction() as connection:
             held: dict[ProjectId, list[str]] = {}
             for row in await connection.fetch(_SQL.contents_in, names):
@@ -168,6 +182,7 @@ class Purge:
             await connection.execute(_SQL.lock_projects, projects)
             if await connection.fetch(_SQL.heads_with, names):
                 return False
+            await connection.execute(_SQL.lock_contents, names)
             await connection.execute(_SQL.forget_copies, projects, names)
             await self.catalog.bury(connection, names, projects)
             for project_id, own in held.items():  # a trail tells of its own project alone

@@ -191,11 +191,22 @@ SELECT project_id, content_hash FROM uploads WHERE content_hash = ANY ($1::bytea
 -- name: lock_projects
 SELECT id FROM projects WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
 
+-- name: lock_contents
+-- Whoever begins to refer to one of them waits, and whoever has just done so is seen: a snapshot that a session takes
+-- could otherwise wait for us while we wait for it.
+SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) ORDER BY hash FOR UPDATE
+
 -- name: forget_copies
--- What was copied out of contents: conflicts in review items and in stored answers, and who uploaded them. The new
--- policy version makes every server forget what it has in memory.
+-- What was copied out of contents: conflicts in review items and in stored answers, and who uploaded them; and where
+-- sessions have them: a file of a snapshot goes with all of its pieces. The new policy version makes every server forget
+-- what it has in memory.
 WITH uploaded AS (
     DELETE FROM uploads WHERE content_hash = ANY ($2::bytea[])
+), attached AS (
+    DELETE FROM run_attachments WHERE content_hash = ANY ($2::bytea[])
+), in_snapshots AS (
+    DELETE FROM session_snapshot_files f USING session_snapshot_files piece
+    WHERE piece.content_hash = ANY ($2::bytea[]) AND f.snapshot_id = piece.snapshot_id AND f.path = piece.path
 ), reviewed AS (
     UPDATE review_items r SET conflicts = '[]', suggestion = NULL
     FROM side_versions s

@@ -104,6 +104,9 @@ class SessionAccess:
         if not is_owner and not await self._is_shared(connection, caller, session, ShareLevel.DRIVE):
             raise _unknown(session_id)
         _check_grant(caller, session, session.actions)
+        if is_owner and session.app is None:
+            # A grant for the session's project is good for the session, as it is when its owner sends a message.
+            caller = replace(caller, grant=replace(caller.grant, project_id=None))
         authorize(caller, Right.OPEN_TERMINAL, _terminal_scope(caller, session))
         return session
 
@@ -152,8 +155,8 @@ class SessionAccess:
         return session
 
     async def in_folder(self, caller: Caller, agent: str, project_id: ProjectId | None) -> Caller | None:
-        """The owner of a session at work in its folder, as its agent. None: it is no agent of the caller's sessions, or
-        not in that project (None: any)."""
+        """The owner of a session at work in its folder, as its agent, with what both may do. None: it is no agent of
+        the caller's sessions, or not in that project (None: any)."""
         if caller.grant.source is GrantSource.RUN or caller.on_behalf_of is not None:
             return None
         async with self.database.connection() as connection:
@@ -167,7 +170,7 @@ class SessionAccess:
             authorize(caller, Right.USE_APP, RoleScope.of_app(session.app))
             grant = grant.inside(session.project_id, session.folder)
         grant = replace(grant.narrowed(session.actions & _IN_FILES, session.project_id), path_prefix=session.folder)
-        return replace(caller.working_as(session.agent), grant=grant)
+        return replace(caller.working_as(session.agent), grant=grant, is_limited=True)
 
     async def opened_run(self, connection: Connection, caller: Caller, run_id: RunId) -> AgentRun:
         """As `opened`. A run of somebody else's session is answered like one that does not exist."""
@@ -209,7 +212,11 @@ def _as_unknown(run_id: RunId) -> Iterator[None]:
 
 def _check_grant(caller: Caller, session: AgentSession, actions: frozenset[Action]) -> None:
     # Whoever loses the role to use an app keeps what was said in its sessions, and can do nothing more there.
-    grant = caller.grant if session.app is None else caller.grant.inside(session.project_id, None)
+    grant = caller.grant
+    if session.app is not None:
+        if grant.project_id not in (None, session.project_id):
+            raise Forbidden(f"This {grant.source} is limited to another project.")
+        grant = grant.inside(session.project_id, None)
     for action in sorted(actions):
         grant.require(action, session.project_id)
     below = caller.grant.path_prefix

@@ -35,6 +35,7 @@ from contextbase.sessions.layer_files import (
     read_mark,
     standing_at,
     standing_below,
+    take_away,
     write_mark,
 )
 from contextbase.sessions.model import AgentSession
@@ -168,6 +169,9 @@ class _Folder:
             )
         base = _NOTHING if before is None else await self._template(before)
         standing = await in_thread(standing_at, self._record.path, base.keys() | layer.keys())
+        for folder in {folder for path in base for folder in path.folders} & standing.keys():
+            if standing[folder].kind is Kind.DIRECTORY:  # the template's own; a file takes its place if it gets empty
+                del standing[folder]
         steps = template_steps(self._plan.conflict_policy, self._protected, base=base, standing=standing, layer=layer)
         merged = [step for step in steps if step.action is StepAction.MERGE]
         await self._put([step for step in steps if step.action is not StepAction.MERGE], standing, layer, None)
@@ -255,15 +259,16 @@ class _Folder:
     async def _put(
         self, steps: Collection[LayerStep], standing: LayerFiles, layer: LayerFiles, below: TreePath | None
     ) -> None:
+        place, owner = self._record.path, self._parts.owner
+        await in_thread(take_away, place, owner, steps, standing=standing, below=below)
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def put(batch: Collection[LayerStep]) -> None:
-            wanted = [layer[step.path] for step in batch if step.action is StepAction.WRITE]
-            async with turns, self._contents(wanted) as contents:
+            async with turns, self._contents([layer[step.path] for step in batch]) as contents:
                 await in_thread(
                     put_layer,
-                    self._record.path,
-                    self._parts.owner,
+                    place,
+                    owner,
                     batch,
                     standing=standing,
                     layer=layer,
@@ -272,7 +277,7 @@ class _Folder:
                 )
 
         async with asyncio.TaskGroup() as group:
-            for batch in _batches(steps):
+            for batch in _batches(step for step in steps if step.action is StepAction.WRITE):
                 group.create_task(put(batch))
 
     async def _merge(

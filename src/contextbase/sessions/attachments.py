@@ -5,7 +5,7 @@ them.
 """
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -57,7 +57,7 @@ class RunAttachments:
         stored = []
         for file in files:
             _check_name(file.name)
-            put = await self.catalog.put(_one(file.content))
+            put = await self.catalog.put_bytes(file.content)
             stored.append(
                 StoredAttachment(name=file.name, media_type=file.media_type, hash=put.hash, size=len(file.content))
             )
@@ -125,7 +125,3 @@ def _numbered(name: str, number: int) -> str:
         return name
     path = PurePosixPath(name)
     return f"{path.stem}-{number}{path.suffix}"
-
-
-async def _one(content: bytes) -> AsyncIterator[bytes]:
-    yield content

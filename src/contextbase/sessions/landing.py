@@ -54,12 +54,12 @@ class RunLanding:
     async def commit(self, session: AgentSession, run: AgentRun) -> LandingReport:
         """Whatever is in the folder goes through the gate. Sent twice, it lands once."""
         wish = Wish(message=_message(run), run=str(run.id))
-        _, committed = await self.workspaces.commit(session.caller(), session.project_id, wish=wish)
+        _, committed = await self.workspaces.commit(session.caller(), session.workspace, wish=wish)
         return _report(committed)
 
     async def keep(self, session: AgentSession, because: str) -> LandingReport:
         """Leave the work where it is, and say so."""
-        _, look = await self.workspaces.status(session.caller(), session.project_id)
+        _, look = await self.workspaces.status(session.caller(), session.workspace)
         if not look.changes:
             return LandingReport(state=LandingState.NOTHING, held_back=len(look.found.reported))
         paths = tuple({"path": str(change.path), "status": "uncommitted"} for change in look.changes[:_MOST_PATHS])

@@ -31,6 +31,7 @@ __all__ = [
     "read_mark",
     "standing_at",
     "standing_below",
+    "take_away",
     "write_mark",
 ]
 
@@ -129,6 +130,21 @@ def _standing_in(handle: int, paths: Iterable[TreePath]) -> Iterator[tuple[TreeP
                 yield path, _FOLDER
 
 
+def take_away(
+    work: Path, owner: Owner, steps: Collection[LayerStep], *, standing: LayerFiles, below: TreePath | None = None
+) -> None:
+    """Remove what the steps remove, and the folders that are empty then, where they write a file in place of one."""
+    gone = [step.path for step in steps if step.action is StepAction.REMOVE]
+    written = {step.path for step in steps if step.action is StepAction.WRITE}
+    with FolderEditor(work, owner=owner) as editor:
+        for path in gone:
+            editor.replace(_placed(path, below), expected=standing.get(path), content=None)
+        for folder in sorted({folder for path in gone for folder in path.folders}, reverse=True):
+            if folder in written or not written.isdisjoint(folder.folders):
+                with suppress(OSError):  # something else is in it
+                    editor.remove_folder(_placed(folder, below))
+
+
 def put_layer(
     work: Path,
     owner: Owner,
@@ -139,19 +155,23 @@ def put_layer(
     contents: Mapping[ContentHash, LocalContent],
     below: TreePath | None = None,
 ) -> None:
-    """Take the steps. Where something else is in the way by now, it stays. `below`: the folder that paths are relative
-    to. `MachineProblem` when the disk is full: what was left out would look as if the session had removed it."""
+    """Write what the steps write, after `take_away`. Where something else is in the way by now, it stays. `below`: the
+    folder that paths are relative to. `MachineProblem` when the disk is full: what was left out would look as if the
+    session had removed it."""
     new: list[NewFile] = []
     with FolderEditor(work, owner=owner, must_have_room=True) as editor:
         for step in steps:
-            path = step.path if below is None else TreePath.stored(f"{below}/{step.path}")
-            wanted = None if step.action is StepAction.REMOVE else layer[step.path]
-            source = None if wanted is None or wanted.hash is None else contents[wanted.hash]
-            if wanted is not None and source is not None and step.path not in standing:
+            path, wanted = _placed(step.path, below), layer[step.path]
+            source = None if wanted.hash is None else contents[wanted.hash]
+            if source is not None and step.path not in standing:
                 new.append((path, wanted, source))
             else:
                 editor.replace(path, expected=standing.get(step.path), content=wanted, source=source)
         add_files(editor, new)
+
+
+def _placed(path: TreePath, below: TreePath | None) -> TreePath:
+    return path if below is None else TreePath.stored(f"{below}/{path}")
 
 
 def clean_up(work: Path, owner: Owner, path: TreePath, action: CleanupAction) -> None:

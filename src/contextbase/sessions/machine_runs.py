@@ -63,6 +63,9 @@ class MachineRuns:
             _log.warning("no run can be claimed now; trying again", extra={"error": error.message})
             self._is_adopted = False  # the answer may have been lost on its way, and runs be claimed all the same
             return 0
+        except BaseException:
+            self._is_adopted = False
+            raise
         for claimed in claims:
             self._start(claimed)
         return len(claims)
@@ -71,9 +74,11 @@ class MachineRuns:
         """Go on with what is ours and nobody works on: of an earlier process, or of the time when the database was
         away."""
         if not self._is_adopted:
+            self._is_adopted = True  # what ends meanwhile may ask for it again
+            held = {run_id: attempt for run_id, (_, _, attempt) in self._work.items()}
             for claimed in await self._parts.queue.claimed_by(self._machine):
-                self._start(claimed)
-            self._is_adopted = True
+                if held.get(claimed.run.id) != claimed.run.attempt:  # that one is at work, or has ended just now
+                    self._start(claimed)
 
     async def beat(self) -> None:
         """Keep the leases, and hear who wants a run to end. A run that is not ours any more is let go."""
@@ -100,7 +105,11 @@ class MachineRuns:
             await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
 
     def _start(self, claimed: ClaimedRun) -> None:
-        if claimed.run.id in self._work:
+        if (held := self._work.get(claimed.run.id)) is not None:
+            work, task, attempt = held
+            if attempt != claimed.run.attempt:  # its lease was over, and it came back to us: adopted when this one ends
+                self._work[claimed.run.id] = (work, task, claimed.run.attempt)
+                task.cancel()
             return
         work = RunWork(self._parts, claimed)
         if claimed.run.is_canceled:
@@ -116,5 +125,7 @@ class MachineRuns:
             _log.warning("the end of an attempt could not be written", extra={"error": error.message})
             self._is_adopted = False
         finally:
-            del self._work[claimed.run.id]
+            _, _, attempt = self._work.pop(claimed.run.id)
+            if attempt != claimed.run.attempt:
+                self._is_adopted = False
             self._wake.set()

@@ -13,6 +13,7 @@ from contextbase.identity.model import Action, Caller, Grant, GrantSource, Princ
 from contextbase.ids import ContentHash, ProjectId, TreePath
 from contextbase.vocabulary import Land, QueueState, RunState, SendMode, SessionState, SyncStatus, WorkerState
 from contextbase.wire.agent_config import WorkspaceKind
+from contextbase.workspaces.model import NamedWorkspace
 
 __all__ = [
     "LONGEST_PROMPT_BYTES",
@@ -113,6 +114,11 @@ class AgentSession:
     def has_container(self) -> bool:
         """Whether its workspace is a container's own."""
         return self.workspace_kind is WorkspaceKind.CONTAINER
+
+    @property
+    def workspace(self) -> NamedWorkspace:
+        """The one its agent has."""
+        return NamedWorkspace(self.project_id)
 
     def options_for(self, provider: str) -> Mapping[str, object]:
         """They are for the session's own program."""

@@ -24,3 +24,5 @@ async def snapshot_every(interval: timedelta, host: WorkerHost, session: AgentSe
         except ContextbaseError as error:
             extra = {"session_id": str(session.id), "error": error.message, "code": error.code}
             _log.warning("a session could not be stored while its agent works; trying again", extra=extra)
+        except Exception:  # noqa: BLE001 - whatever it is, work that is never stored again may be lost
+            _log.exception("storing a session while its agent works failed", extra={"session_id": str(session.id)})

@@ -341,6 +341,13 @@ SET state = 'deleted', desired_state = 'deleted', lost_at = $2, stopped_at = coa
     container_id = NULL, updated_at = clock_timestamp()
 WHERE session_id = $1
 
+-- name: remake_worker
+-- Its machine makes the session's folder again: until `put_worker`, nobody takes what is there for the session's own.
+UPDATE session_workers
+SET state = 'running', desired_state = 'running', stopped_at = NULL, lost_at = $2, container_id = NULL,
+    updated_at = clock_timestamp()
+WHERE session_id = $1
+
 -- name: want_worker
 UPDATE session_workers
 SET desired_state = $2,

@@ -315,6 +315,10 @@ class SessionRepository:
         """Its sandbox or its machine is gone, by itself."""
         await connection.execute(_SQL.lose_worker, session_id, at)
 
+    async def remake_worker(self, connection: Connection, session_id: SessionId, at: datetime) -> None:
+        """Its folder is not whole until `put_worker`."""
+        await connection.execute(_SQL.remake_worker, session_id, at)
+
     async def want_worker(
         self, connection: Connection, session_id: SessionId, state: WorkerState, at: datetime | None = None
     ) -> None:

@@ -1,19 +1,22 @@
 """What a session's folder holds beside the project's files: found by handle, so that no link leads out of the folder.
 
-That is the agent program's own data below `.agent_data`, what is ignored, and what the gate would not take (names that
-no project has, files that look like credentials). Caches that programs make again by themselves stay out.
+That is the agent program's own data below `.agent_data`, what is ignored, what the gate would not take (names that no
+project has, files that look like credentials), and the versions that were refused or put aside in `.contextbase`.
+Caches that programs make again by themselves stay out.
 """
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
 from contextbase.agents.model import AgentPaths
 from contextbase.errors import TooLarge
+from contextbase.ids import RESERVED_FOLDER
 from contextbase.storage.model import Kind
+from contextbase.workspaces.editor import CONFLICTS, REFUSED
 from contextbase.workspaces.folder import Folder, listing_of
 from contextbase.workspaces.ignore_rules import AGENT_DATA, OWN_EXCLUDES
 from contextbase.workspaces.model import WorkspaceChanges
@@ -24,6 +27,7 @@ _MADE_AGAIN: Final = frozenset(
     {"node_modules", ".venv", "venv", "__pycache__", ".cache", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox"}
 )
 _STRAY: Final = frozenset({".codex", ".claude", ".opencode"})  # at the root: written there by mistake
+_PUT_ASIDE: Final = tuple(f"{RESERVED_FOLDER}/{name}" for name in (CONFLICTS, REFUSED))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,9 +63,12 @@ class StateRules:
         return not any(fnmatchcase(path, pattern) for pattern in self.left_out)
 
 
-def state_files(folder: Folder, found: WorkspaceChanges, rules: StateRules, limits: StateLimits) -> list[StateFile]:
-    """In name order. Blocks. `TooLarge` when there is more than may be stored: nobody should believe that it was."""
-    roots = {AGENT_DATA}
+def state_files(
+    folder: Folder, found: WorkspaceChanges, late: Collection[str], rules: StateRules, limits: StateLimits
+) -> list[StateFile]:
+    """In name order. Blocks. `TooLarge` when there is more than may be stored: nobody should believe that it was.
+    `late`: what was written to files after a merge had replaced them."""
+    roots = {AGENT_DATA, *_PUT_ASIDE, *late}
     roots |= {ignored.path.rstrip("/") for ignored in found.ignored if ignored.rule.source != OWN_EXCLUDES}
     roots |= {os.fsdecode(reported.name) for reported in found.reported}
     entries: dict[bytes, StateFile] = {}
@@ -70,7 +77,7 @@ def state_files(folder: Folder, found: WorkspaceChanges, rules: StateRules, limi
         if root.partition("/")[0] in _STRAY:
             continue
         for entry in _below(folder, root, rules):
-            if entry.name in entries:
+            if entry.name in entries or os.fsdecode(entry.name) in _PUT_ASIDE:  # our own folder, or in its way
                 continue
             entries[entry.name] = entry
             total += entry.size
@@ -90,10 +97,11 @@ def _below(folder: Folder, root: str, rules: StateRules) -> Iterator[StateFile]:
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     except OSError:
         return  # gone since
+    is_put_aside = root.partition("/")[0] == RESERVED_FOLDER  # nobody makes that again, whatever it is called
     waiting = [(root, status)]
     while waiting:
         path, status = waiting.pop()
-        if path.rpartition("/")[2] in _MADE_AGAIN or not rules.takes(path):
+        if not is_put_aside and (path.rpartition("/")[2] in _MADE_AGAIN or not rules.takes(path)):
             continue
         if not stat.S_ISDIR(status.st_mode):
             if (entry := _entry(path, status)) is not None:

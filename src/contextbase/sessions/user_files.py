@@ -2,7 +2,7 @@
 comes back."""
 
 import os
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,12 +13,12 @@ from contextbase.catalog.layers import LayerFiles, StepAction, overlay_steps
 from contextbase.catalog.manifest import inside
 from contextbase.catalog.model import AppSession
 from contextbase.db.database import Database
-from contextbase.errors import BlobCorrupted, InvalidPath
+from contextbase.errors import BlobCorrupted, ContentPurged, InvalidPath
 from contextbase.gate.model import ChangeAction, ChangeStatus, CommitRequest, Content, ContentKind, RequestedChange
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Action, Caller, Grant, GrantSource
 from contextbase.ids import ContentHash, Seq, TreePath
-from contextbase.sessions.layer_files import put_layer, standing_below
+from contextbase.sessions.layer_files import put_layer, standing_below, take_away
 from contextbase.sessions.model import AgentSession
 from contextbase.storage.model import Kind
 from contextbase.threads import in_thread
@@ -68,10 +68,11 @@ class UserFiles:
             seq = await self.sessions.head_of(connection, row.tree)
             layer = await self.sessions.below(connection, row.tree, seq, place)
         steps = [step for step in overlay_steps(_NOTHING, standing=standing, layer=layer) if step.path not in kept]
-        for start in range(0, len(steps), _BATCH):
-            batch = steps[start : start + _BATCH]
-            written = [layer[step.path] for step in batch if step.action is StepAction.WRITE]
-            hashes = {content.hash for content in written if content.hash is not None}
+        await in_thread(take_away, record.path, self.owner, steps, standing=standing, below=target)
+        written = [step for step in steps if step.action is StepAction.WRITE]
+        for start in range(0, len(written), _BATCH):
+            batch = written[start : start + _BATCH]
+            hashes = {name for step in batch if (name := layer[step.path].hash) is not None}
             key = SnapshotKey(project_id=row.tree, epoch=record.epoch, seq=seq)
             async with self.source.contents(key, hashes) as contents:
                 await in_thread(
@@ -110,20 +111,28 @@ class UserFiles:
             try:
                 in_project = TreePath(f"{place}/{path}")
                 change = await self._change(caller, record, (target / path, in_project), content, base or Seq(0))
-            except (InvalidPath, OSError, BlobCorrupted):  # a name that no tree has, or a file that is being written
+            except (InvalidPath, OSError, BlobCorrupted, ContentPurged):  # such as a file that is being written
                 kept.add(path)
                 continue
             changes.append(change)
         for start in range(0, len(changes), _BATCH):
-            batch = tuple(changes[start : start + _BATCH])
-            request = CommitRequest(project_id=row.tree, changes=batch, message="Change files of the user")
-            answer = await self.gate.commit(caller, request)
-            kept |= {
-                TreePath.stored(change.path.removeprefix(f"{place}/"))
-                for change in answer.changes
-                if change.status is ChangeStatus.REFUSED
-            }
+            left = await self._left_by_gate(caller, row, changes[start : start + _BATCH])
+            kept |= {TreePath.stored(path.removeprefix(f"{place}/")) for path in left}
         return kept
+
+    async def _left_by_gate(
+        self, caller: Caller, row: AppSession, changes: Sequence[RequestedChange]
+    ) -> Collection[TreePath]:
+        """The paths of those that it did not take. One with a purged content keeps out all that come with it, so they
+        go one by one then."""
+        request = CommitRequest(project_id=row.tree, changes=tuple(changes), message="Change files of the user")
+        try:
+            answer = await self.gate.commit(caller, request)
+        except ContentPurged:
+            if len(changes) == 1:
+                return [changes[0].path]
+            return [path for change in changes for path in await self._left_by_gate(caller, row, [change])]
+        return [change.path for change in answer.changes if change.status is ChangeStatus.REFUSED]
 
     async def _change(
         self,

@@ -62,11 +62,11 @@ class WaitingWork:
             yield host, session, run
 
     async def _host(self, session: AgentSession) -> WorkerHost:
-        _, record = await self.workspaces.opened(session.caller(), session.project_id)
+        _, record = await self.workspaces.opened(session.caller(), session.workspace)
         if self.host is None:
             await self.workspaces.refuse_unless_machine()
             raise NoMachine("No machine can make the session's folder ready; start one.")
-        if record is None:  # it was removed, and is made again as it was stored
+        if record is None or not await self.host.rows.have_here(session):  # it is made again as it was stored
             await self.host.folder(session)
         else:
             await self.host.catch_up(session)

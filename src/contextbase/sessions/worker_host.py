@@ -7,7 +7,7 @@ project and the session's last snapshot, the sandbox on the folder, the executor
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from contextbase.commands.model import SandboxEquipment
 from contextbase.commands.occupancy import Occupancy
 from contextbase.commands.sandboxes import AgentSandboxes
 from contextbase.db.database import Database
-from contextbase.errors import ContextbaseError, HeldElsewhere, NotFound
+from contextbase.errors import Conflict, ContextbaseError, HeldElsewhere, NotFound
 from contextbase.identity.model import Action
 from contextbase.ids import Clock
 from contextbase.limits import ResourceLimits
@@ -52,6 +52,7 @@ WaysOut = Callable[[AgentSession], Mapping[str, StreamHandler]]
 """What happens to the streams that a session's programs open: model, proxy, mcp."""
 
 _STOP_PATIENCE: Final = 5.0  # seconds
+_FAULT: Final = "The server failed to store the session's files. Its log says why."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,13 +100,19 @@ class WorkerHost:
         live = self._live.get(session_id)
         return live is not None and not live.link.is_over
 
+    async def is_gone(self, session: AgentSession) -> bool:
+        """Whether the session has no folder any more, wherever its worker's row says that it is."""
+        try:
+            await self._record(session)
+        except NotFound:
+            return True
+        return False
+
     async def folder(self, session: AgentSession) -> SessionFolder:
         """The session's folder on this machine, as it was left or as its last snapshot has it, and with what others
         have committed since."""
         async with self._turn(session.id):
-            worker = await self.rows.find(session.id)
-            is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
-            is_here = is_ours and worker is not None and worker.state is not WorkerState.DELETED
+            is_here = await self.rows.have_here(session)
             try:
                 created = await (self._reopened(session) if is_here else self._created(session))
             except HeldElsewhere:
@@ -119,7 +126,7 @@ class WorkerHost:
             await self._bring_back(session, created.record, SnapshotReason.CATCH_UP)
         record, refreshed = created.record, None
         if not created.is_new:
-            record, refreshed = await self.workspaces.refresh(session.caller(), session.project_id)
+            record, refreshed = await self.workspaces.refresh(session.caller(), session.workspace)
         version = None
         if session.app is not None:
             version = await self._composed(session, record, is_new=created.is_new and not restored)
@@ -130,17 +137,20 @@ class WorkerHost:
         version = await self.app_folders.compose(session, record)
         if is_new and Action.WRITE in session.actions and session.land is Land.AUTO:
             wish = Wish(message=f"Begin with the app's template {version}")
-            await self.workspaces.commit(session.caller(), session.project_id, wish=wish)
+            await self.workspaces.commit(session.caller(), session.workspace, wish=wish)
         return version
 
     async def catch_up(self, session: AgentSession) -> None:
         """Take the folder back to where the conversation went, if it is here and that has still to be done."""
         async with self._turn(session.id):
-            worker = await self.rows.find(session.id)
-            if worker is not None and worker.machine == self.machine and worker.state is not WorkerState.DELETED:
-                created = await self._created(session)
-                if not created.is_new:
-                    await self._rewound(session, created)
+            if not await self.rows.have_here(session):
+                return
+            try:
+                created = await self.workspaces.reopen(session.caller(), session.project_id, folder=session.folder)
+            except NotFound:  # somebody removed it: it is made again, as the last snapshot has it
+                await self.rows.lose(session)
+                return
+            await self._rewound(session, created)
 
     async def opened(self, session: AgentSession) -> LiveWorker:
         """The session's sandbox with its executor, attached. Its folder must be here."""
@@ -162,14 +172,20 @@ class WorkerHost:
     async def remove(self, session: AgentSession) -> None:
         """Take all of it away from this machine, after it was stored; the next run begins with the snapshot."""
         async with self._turn(session.id):
-            with suppress(NotFound):  # it has no folder here any more
+            is_whole = await self.rows.have_whole(session)
+            try:
                 if session.has_container:  # nothing in it changes any more
                     await self._halt(session)
-                await self._store(session, SnapshotReason.PRE_REMOVE)
+                if is_whole:  # or the last snapshot has more than the folder
+                    await self._store(session, SnapshotReason.PRE_REMOVE)
                 await self._end_sandbox(session)
-                await self.workspaces.abandon(session.caller(), session.project_id)
+                await self.workspaces.abandon(session.caller(), session.workspace)
+            except NotFound:
+                if not await self.is_gone(session):
+                    raise
+                is_whole = False  # what it had is in its last snapshot
             await in_thread(remove_tree, self.homes / str(session.id))
-            await self.rows.settle(session, WorkerState.DELETED)
+            await (self.rows.settle(session, WorkerState.DELETED) if is_whole else self.rows.lose(session))
 
     async def bring_back(self, session: AgentSession, reason: SnapshotReason) -> None:
         """What the agent did in a container of its own, into the session's folder."""
@@ -195,16 +211,18 @@ class WorkerHost:
 
     async def start_over(self, session: AgentSession) -> None:
         """A new folder, with the agent program's own data and without the work that is not committed: a snapshot still
-        has that for a while. Only in a block that is `undisturbed`. Cut off in the middle, nothing is thrown away."""
+        has that for a while. Only in a block that is `undisturbed`. Cut off in the middle, nothing is thrown away: who
+        comes next makes the folder again as it was before."""
         await self._store(session, SnapshotReason.PRE_DISCARD)
         before = await self.snapshots.newest(session)
         await self._end_sandbox(session)
-        await self.workspaces.abandon(session.caller(), session.project_id)
+        await self.rows.remake(session)  # a kill from here on leaves a folder that is not whole
+        await self.workspaces.abandon(session.caller(), session.workspace)
         created = await self._created(session)
         if before is not None:
             await self.snapshots.restore(before, created.record, below=AGENT_DATA)
-        await self.rows.put(session, None, None)
         await self._store(session, SnapshotReason.DISCARDED)
+        await self.rows.put(session, None, None)
 
     async def let_go(self, session_id: SessionId) -> None:
         """Close the link; the executor and what runs in it go on."""
@@ -235,6 +253,7 @@ class WorkerHost:
         try:
             return await self.workspaces.reopen(session.caller(), session.project_id, folder=session.folder)
         except NotFound:
+            await self.rows.lose(session)  # first: a restore that is cut off is done again
             return await self._created(session)
 
     async def _open(self, session: AgentSession) -> LiveWorker:
@@ -311,10 +330,15 @@ class WorkerHost:
         return await self.containers.bring_back(session, record, link, reason)
 
     async def _record(self, session: AgentSession) -> WorkspaceRecord:
-        return await self.workspaces.path(session.caller(), session.project_id)
+        return await self.workspaces.path(session.caller(), session.workspace)
 
     async def _store(self, session: AgentSession, reason: SnapshotReason, run_id: RunId | None = None) -> None:
-        """A snapshot, and what came of it in the worker's row."""
+        """A snapshot, and what came of it in the worker's row. Raises `Conflict` for a folder that is being made again:
+        as the newest snapshot it would take the place of all that the session had."""
+        if reason is not SnapshotReason.DISCARDED and not await self.rows.have_whole(session):
+            raise Conflict(
+                "The session's folder is incomplete, because restoring it failed. The server tries again by itself."
+            )
         began = self.clock.now()
         await self.rows.put_sync(session, SyncStatus.RUNNING)
         try:
@@ -323,8 +347,9 @@ class WorkerHost:
                 await self._bring_back(session, record, reason)
                 await self.app_folders.collect(session, record)
             await self.snapshots.take(session, reason, run_id=run_id)
-        except ContextbaseError as error:
-            await self.rows.put_sync(session, SyncStatus.FAILED, error=error.message)
+        except Exception as error:
+            told = error.message if isinstance(error, ContextbaseError) else _FAULT
+            await self.rows.put_sync(session, SyncStatus.FAILED, error=told)
             raise
         if session.app is not None:
             await self.app_folders.stored(session, await self._record(session))
@@ -341,7 +366,7 @@ class WorkerHost:
         await self._end_sandbox(session)
         await in_thread(remove_tree, self.homes / str(session.id))
         if due.with_files:
-            await self.workspaces.abandon(session.caller(), session.project_id)
+            await self.workspaces.abandon(session.caller(), session.workspace)
             created = await self._created(session)
         else:
             await in_thread(remove_tree, created.record.path / AGENT_DATA)

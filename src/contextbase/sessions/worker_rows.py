@@ -27,15 +27,27 @@ class WorkerRows:
         async with self.database.connection() as connection:
             return await self.repository.worker(connection, session_id)
 
+    async def have_here(self, session: AgentSession) -> bool:
+        """Whether this machine has the session's folder, whole: a folder that was made and not yet filled is not."""
+        worker = await self.find(session.id)
+        is_ours = worker is not None and worker.machine == self.machine and worker.lost_at is None
+        return is_ours and worker is not None and worker.state is not WorkerState.DELETED
+
+    async def have_whole(self, session: AgentSession) -> bool:
+        """False: its folder is being made again."""
+        worker = await self.find(session.id)
+        return worker is None or worker.lost_at is None
+
     async def put(self, session: AgentSession, sandbox_id: SandboxId | None, version: str | None) -> None:
         """`version`: of the executor."""
+        prefix = await self._prefix(session)  # before a connection is held: it takes one of its own
         async with self.database.connection() as connection:
             await self.repository.put_worker(
                 connection,
                 session.id,
                 machine=self.machine,
                 container_id=None if sandbox_id is None else str(sandbox_id),
-                workspace_s3_prefix=await self._prefix(session),
+                workspace_s3_prefix=prefix,
                 executor_version=version,
                 at=self.clock.now(),
             )
@@ -43,6 +55,17 @@ class WorkerRows:
     async def settle(self, session: AgentSession, state: WorkerState) -> None:
         async with self.database.connection() as connection:
             await self.repository.settle_worker(connection, session.id, state, self.clock.now())
+
+    async def lose(self, session: AgentSession) -> None:
+        """It is not here any more, until `put` says so."""
+        async with self.database.connection() as connection:
+            await self.repository.lose_worker(connection, session.id, self.clock.now())
+
+    async def remake(self, session: AgentSession) -> None:
+        """Its folder is made again here, and is not whole until `put` says so. Other than with `lose`, the session's
+        next run comes to this machine."""
+        async with self.database.connection() as connection:
+            await self.repository.remake_worker(connection, session.id, self.clock.now())
 
     async def put_sync(
         self, session: AgentSession, status: SyncStatus, *, at: datetime | None = None, error: str | None = None

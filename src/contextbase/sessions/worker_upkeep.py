@@ -44,15 +44,22 @@ class WorkerUpkeep:
             except ContextbaseError as error:
                 extra = {"session_id": str(worker.session_id), "error": error.message, "code": error.code}
                 _log.warning("a session's worker could not be looked after; trying again", extra=extra)
+            except Exception:  # noqa: BLE001 - the others are looked after all the same
+                _log.exception("looking after a session's worker failed", extra={"session_id": str(worker.session_id)})
 
     async def _attend(self, session: AgentSession, worker: SessionWorker) -> None:
         try:
             if worker.desired_state is WorkerState.DELETED and worker.state is not WorkerState.DELETED:
                 await self.host.remove(session)
+            elif worker.lost_at is not None:  # a kill left its folder half-made: nobody must store that
+                await self.host.folder(session)
             elif worker.desired_state is WorkerState.STOPPED and worker.state is WorkerState.RUNNING:
                 await self.host.stop(session)
             elif worker.sync_is_due and worker.state is not WorkerState.DELETED:
                 await self.host.sync(session, SnapshotReason.CATCH_UP)
-        except NotFound:  # somebody removed its folder: what it had is in its last snapshot
+        except NotFound:
+            if not await self.host.is_gone(session):
+                raise
+            # Somebody removed its folder: what it had is in its last snapshot.
             async with self.database.connection() as connection:
                 await self.repository.lose_worker(connection, session.id, self.clock.now())

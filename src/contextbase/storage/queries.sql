@@ -254,8 +254,8 @@ SELECT content FROM blob_contents WHERE hash = $1
 -- name: blob_contents_of
 SELECT hash, content FROM blob_contents WHERE hash = ANY ($1::bytea[])
 
--- name: blob_content_size
-SELECT octet_length(content) FROM blob_contents WHERE hash = $1
+-- name: blob_content_sizes
+SELECT hash, octet_length(content) AS size FROM blob_contents WHERE hash = ANY ($1::bytea[])
 
 -- name: blob_content_page
 SELECT hash, octet_length(content) AS size, stored_at FROM blob_contents WHERE hash > $1 ORDER BY hash LIMIT $2
@@ -278,6 +278,35 @@ WITH made AS (
     INSERT INTO blob_contents (hash, content) SELECT $1, $2 FROM held ON CONFLICT (hash) DO NOTHING
 )
 SELECT live FROM held
+
+-- name: insert_new_blobs
+-- Rows and bytes of small blobs that are not there yet; in order of hash, so that two transactions cannot deadlock.
+WITH given AS (
+    SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS blob (hash, content) ORDER BY hash
+), made AS (
+    INSERT INTO blobs (hash, size) SELECT hash, octet_length(content) FROM given
+    ON CONFLICT DO NOTHING
+    RETURNING hash
+), stored AS (
+    INSERT INTO blob_contents (hash, content) SELECT hash, content FROM given JOIN made USING (hash)
+    ON CONFLICT (hash) DO NOTHING
+)
+SELECT hash FROM made
+
+-- name: fresh_blobs
+-- Those of these blobs that were put lately; locked against GC until the transaction ends.
+SELECT hash FROM blobs
+WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
+  AND renewed_at > clock_timestamp() - interval '1 hour'
+FOR KEY SHARE
+
+-- name: renew_blobs
+-- Say that these were put again; in order of hash, so that two transactions cannot deadlock. Those that GC is removing
+-- do not come back.
+UPDATE blobs SET renewed_at = clock_timestamp()
+WHERE hash IN (SELECT hash FROM blobs WHERE hash = ANY ($1::bytea[]) AND live AND purged_at IS NULL
+               ORDER BY hash FOR NO KEY UPDATE)
+RETURNING hash
 
 -- name: renew_blob
 -- Say that somebody has just put it again. No row comes back if it is not stored, or being removed.

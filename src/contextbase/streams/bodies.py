@@ -1,7 +1,7 @@
 """Payloads too large for a row: the whole is a blob, and the row has a preview."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +19,6 @@ LARGEST_BODY_BYTES: Final = 32 * 1024 * 1024
 _LONGEST_KIND: Final = 100
 _MOST_PREVIEW_BYTES: Final = 2048
 _MOST_PREVIEW_TEXT: Final = 500
-_PIECE_BYTES: Final = 1024 * 1024
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # an escaped NUL, not a backslash that is followed by u0000
 
 
@@ -47,7 +46,7 @@ class EventBodies:
         content = _checked(event)
         if len(content) <= LARGEST_PAYLOAD_BYTES:
             return event
-        blob = await self._catalog.put(_in_pieces(content))
+        blob = await self._catalog.put_bytes(content)
         return replace(event, payload=preview_of(event.payload), body=EventBody(hash=blob.hash, size=blob.size))
 
     def content(self, body: EventBody) -> BodyContent:
@@ -86,8 +85,3 @@ def _checked(event: NewEvent) -> bytes:
     if _NUL.search(text):
         raise InvalidInput(f"The payload of the event '{event.kind}' has a NUL character; leave it out.")
     return content
-
-
-async def _in_pieces(content: bytes) -> AsyncIterator[bytes]:
-    for offset in range(0, len(content), _PIECE_BYTES):
-        yield content[offset : offset + _PIECE_BYTES]

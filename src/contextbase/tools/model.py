@@ -8,7 +8,7 @@ from contextbase.files.content_parts import ImagePart
 from contextbase.identity.model import Action, Caller
 from contextbase.ids import ProjectId, Seq
 from contextbase.tools.arguments import Arguments, Parameter
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.model import NamedWorkspace, WorkspaceId
 from contextbase.workspaces.place_paths import PlacePaths
 
 __all__ = ["LONGEST_ANSWER", "Tool", "ToolCall", "ToolPlace", "ToolRequest", "ToolResult"]
@@ -39,6 +39,10 @@ class ToolPlace:
     paths: PlacePaths  # how the workspace names the project's paths
     base: Seq | None  # the snapshot the workspace was made from; None: there is no workspace
     workspace_id: WorkspaceId | None = None
+
+    @property
+    def workspace(self) -> NamedWorkspace:
+        return NamedWorkspace(self.project_id, self.agent)
 
     @property
     def is_workspace(self) -> bool:

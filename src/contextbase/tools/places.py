@@ -8,6 +8,7 @@ from contextbase.identity.model import Action
 from contextbase.ids import ProjectId
 from contextbase.storage.projects import ProjectService
 from contextbase.tools.model import ToolPlace, ToolRequest
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.place_paths import WHOLE_PROJECT, PlacePaths
 from contextbase.workspaces.service import WorkspaceService
 
@@ -25,7 +26,7 @@ class ToolPlaces:
     async def find(self, request: ToolRequest) -> ToolPlace:
         """Raises `InvalidInput`, with what to do, if the grant is for several projects and none is chosen."""
         project_id, name = await self.project(request)
-        acting, record = await self._workspaces.opened(request.caller, project_id, request.agent)
+        acting, record = await self._workspaces.opened(request.caller, NamedWorkspace(project_id, request.agent))
         return ToolPlace(
             caller=request.caller,
             acting=acting,
@@ -52,7 +53,9 @@ class ToolPlaces:
     async def paths(self, request: ToolRequest) -> PlacePaths:
         """How the caller's workspace names paths; it does not matter which machine holds it."""
         project_id, _ = await self.project(request)
-        _, record = await self._workspaces.opened(request.caller, project_id, request.agent, anywhere=True)
+        _, record = await self._workspaces.opened(
+            request.caller, NamedWorkspace(project_id, request.agent), anywhere=True
+        )
         return WHOLE_PROJECT if record is None else record.paths
 
     async def _looked_up(self, request: ToolRequest) -> tuple[ProjectId, str]:
@@ -78,5 +81,5 @@ class ToolPlaces:
 def place_files(files: FileService, place: ToolPlace) -> Place:
     """The files there."""
     if place.is_workspace:
-        return files.workspace(place.caller, place.project_id, place.agent)
+        return files.workspace(place.caller, place.workspace)
     return files.project(place.acting, place.project_id)

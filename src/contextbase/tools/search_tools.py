@@ -102,16 +102,12 @@ class SearchTools:
 
     async def _names(self, place: ToolPlace, query: NameQuery, cursor: str | None, limit: int) -> NamePage:
         if place.is_workspace:
-            return await self._workspaces.names(
-                place.caller, place.project_id, place.agent, query, cursor=cursor, limit=limit
-            )
+            return await self._workspaces.names(place.caller, place.workspace, query, cursor=cursor, limit=limit)
         return await self._projects.names(place.acting, place.project_id, query, cursor=cursor, limit=limit)
 
     async def _contents(self, place: ToolPlace, query: ContentQuery, cursor: str | None, limit: int) -> ContentPage:
         if place.is_workspace:
-            return await self._workspaces.contents(
-                place.caller, place.project_id, place.agent, query, cursor=cursor, limit=limit
-            )
+            return await self._workspaces.contents(place.caller, place.workspace, query, cursor=cursor, limit=limit)
         return await self._projects.contents(place.acting, place.project_id, query, cursor=cursor, limit=limit)
 
 

@@ -114,7 +114,7 @@ class VersionTools:
         after, first, last = call.arguments.text("after"), call.arguments.text("from"), call.arguments.text("to")
         if place.is_workspace and not first and not last:
             files, following = await self._workspaces.diff(
-                place.caller, place.project_id, place.agent, below=below, after=after, limit=_MOST_DIFFS
+                place.caller, place.workspace, below=below, after=after, limit=_MOST_DIFFS
             )
             nothing = "You changed nothing since your last commit."
         else:
@@ -146,7 +146,7 @@ class VersionTools:
         place = call.place
         if not place.is_workspace:
             return ToolResult(text=_NO_WORKSPACE, data={"isWorkspace": False, "changes": []})
-        record, look = await self._workspaces.status(place.caller, place.project_id, place.agent)
+        record, look = await self._workspaces.status(place.caller, place.workspace)
         changes = sorted(look.changes, key=lambda change: change.path)
         lines, is_all = fitting(map(_pending_line, changes), LONGEST_ANSWER)
         told = "\n".join(lines) or f"Nothing: all is as in snapshot {record.base}, or committed."
@@ -164,7 +164,7 @@ class VersionTools:
         if not place.is_workspace:
             return ToolResult(text=f"Nothing to commit. {_NO_WORKSPACE}", data={"seq": None, "changes": []})
         wish = Wish(message=call.arguments.text("message"), message_id=call.message_id)
-        _, committed = await self._workspaces.commit(place.caller, place.project_id, place.agent, wish=wish)
+        _, committed = await self._workspaces.commit(place.caller, place.workspace, wish=wish)
         lines, _ = fitting(_committed_lines(committed), LONGEST_ANSWER)
         data = {"seq": committed.seq, "changes": [_settled(one) for one in committed.changes[:_MOST_COMMITS]]}
         return ToolResult(text="\n".join(lines), data=data)
@@ -173,7 +173,7 @@ class VersionTools:
         place = call.place
         if not place.is_workspace:
             return ToolResult(text=f"Nothing to refresh. {_NO_WORKSPACE}", data={"seq": None, "since": None})
-        _, found = await self._workspaces.refresh(place.caller, place.project_id, place.agent)
+        _, found = await self._workspaces.refresh(place.caller, place.workspace)
         lines, is_all = fitting(_refreshed_lines(found), LONGEST_ANSWER)
         data = {
             "seq": found.seq,

@@ -1,5 +1,8 @@
 """What agents do besides commits, in the audit trail of their project: workspaces, sandboxes, commands."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 from contextbase.audit.chain import AuditExtension
 from contextbase.audit.model import AuditEntry
 from contextbase.audit.repository import AuditRepository
@@ -9,6 +12,8 @@ from contextbase.ids import Clock, ProjectId, Seq
 from contextbase.workspaces.model import WorkspaceId
 
 __all__ = ["Activity"]
+
+Result = TypeVar("Result")
 
 
 class Activity:
@@ -57,13 +62,23 @@ class Activity:
             details={"workspace_id": str(workspace_id), **details},
         )
 
-    def foreseen(self, project_id: ProjectId, entry: AuditEntry) -> AuditExtension | None:
-        """How the entry extends the project's chain if nobody else extends it; None: its end is not known. It is about
-        to be written, or taken back: others go on from there."""
+    async def in_one_statement(
+        self,
+        project_id: ProjectId,
+        entry: AuditEntry,
+        write: Callable[[Connection, AuditExtension], Awaitable[Result | None]],
+    ) -> Result | None:
+        """What `write` makes in one statement, with the entry as its audit row. None: nothing was written. Others have
+        extended the project's chain, or `write` found a reason of its own."""
         extension = self._audit.foreseen(project_id, [entry])
-        if extension is not None:
-            self._audit.remember(extension)
-        return extension
-
-    def take_back(self, extension: AuditExtension) -> None:
-        self._audit.take_back(extension)
+        if extension is None:
+            return None
+        self._audit.remember(extension)  # others go on from there
+        made: Result | None = None
+        try:
+            async with self._database.connection() as connection:
+                made = await write(connection, extension)
+        finally:
+            if made is None:
+                self._audit.take_back(extension)
+        return made

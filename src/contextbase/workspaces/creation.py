@@ -5,7 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from contextbase.db.database import Database
+from contextbase.audit.chain import AuditExtension
+from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, ContextbaseError, InvalidInput
 from contextbase.gate.service import Gate
 from contextbase.identity.model import Caller
@@ -105,15 +106,11 @@ class WorkspaceCreation:
     async def _insert(self, acting: Caller, record: WorkspaceRecord, *, on_head: bool) -> datetime | None:
         about, told = (record.project_id, record.id), f"made a workspace at {record.base}"
         entry = self.activity.entry(acting, record.id, "workspace.create", told)
-        made_at: datetime | None = None
-        if (extension := self.activity.foreseen(record.project_id, entry)) is not None:
-            try:
-                async with self.database.connection() as connection:
-                    made_at = await self.registry.insert_audited(connection, record, extension, on_head=on_head)
-            finally:
-                if made_at is None:
-                    self.activity.take_back(extension)
-        if made_at is not None:
+
+        async def insert(connection: Connection, extension: AuditExtension) -> datetime | None:
+            return await self.registry.insert_audited(connection, record, extension, on_head=on_head)
+
+        if (made_at := await self.activity.in_one_statement(record.project_id, entry, insert)) is not None:
             return made_at
         # Others have extended the audit chain, or the agent has a workspace already: this tells.
         async with self.database.transaction() as connection:

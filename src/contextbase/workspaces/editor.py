@@ -5,6 +5,7 @@ the meantime goes back to its place. Nothing is followed out of the folder. Each
 what was the agent's is then where `left_in` finds it, and the same change made again is done already.
 
 .contextbase/refused/   what the gate did not take, at its own path
+.contextbase/conflicts/ the sides of what could not be merged, in a folder for each path
 .contextbase/replaced/  what was replaced by a merge: a program that still has it open writes here
 .contextbase/tmp/       what is about to be put in place: nothing of the agent's
 """
@@ -27,12 +28,25 @@ from contextbase.workspaces.model import FolderContent, Owner
 from contextbase.workspaces.ports import LocalContent
 from contextbase.workspaces.syscalls import Rename, open_beneath, rename, sync_filesystem
 
-__all__ = ["NOTICES", "REPLACED", "TEMPORARY", "FolderEditor", "content_at", "left_in"]
+__all__ = [
+    "ADDED",
+    "CONFLICTS",
+    "NOTICES",
+    "REFUSED",
+    "REPLACED",
+    "TEMPORARY",
+    "FolderEditor",
+    "content_at",
+    "left_in",
+]
 
 NOTICES: Final = "notices.md"
 REFUSED: Final = "refused"
+CONFLICTS: Final = "conflicts"
 REPLACED: Final = "replaced"
 TEMPORARY: Final = "tmp"
+ADDED: Final = "new-"
+"""How the names of folders there begin that may be filled while a refresh is made."""
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_NAMES: Final = 10_000
@@ -119,7 +133,7 @@ class FolderEditor:
         """`.contextbase/conflicts/<path>/<name>`, replaced if it is there."""
         with (
             self.unless_in_the_way(),
-            self.own_folder("conflicts") as conflicts,
+            self.own_folder(CONFLICTS) as conflicts,
             self._folder_below(conflicts, path, make=True) as folder,
         ):
             with contextlib.suppress(FileNotFoundError):
@@ -236,7 +250,7 @@ class FolderEditor:
     def write_entry(self, folder: int, name: str, content: FolderContent, source: LocalContent) -> None:
         if content.kind is Kind.SYMLINK:
             target = source if isinstance(source, bytes) else source.read_bytes()
-            os.symlink(target, name.encode(), dir_fd=folder)
+            os.symlink(target, os.fsencode(name), dir_fd=folder)
             if self._owner:
                 os.chown(name, self._owner.uid, self._owner.gid, dir_fd=folder, follow_symlinks=False)
             return

@@ -4,7 +4,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from contextbase.db.database import Database
+from contextbase.audit.chain import AuditExtension
+from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, MachineProblem
 from contextbase.identity.model import Caller
 from contextbase.ids import Seq, SystemClock
@@ -101,10 +102,7 @@ class WorkspaceEnding:
         seq: Seq | None = None,
     ) -> None:
         """From the row on it counts as gone; a folder that is left is removed by the next sweep."""
-        async with self.database.transaction() as connection:
-            if await self.registry.end(connection, record.id, state):
-                about = (record.project_id, record.id)
-                await self.activity.record(acting, about, _ENDED[state], told, seq=seq, connection=connection)
+        await self._mark(acting, record, state, told=told, seq=seq)
         try:
             await provider.cleanup(record.id)
         except (Conflict, MachineProblem, OSError) as error:
@@ -113,3 +111,18 @@ class WorkspaceEnding:
             return
         async with self.database.connection() as connection:
             await self.registry.removed(connection, record.id)
+
+    async def _mark(
+        self, acting: Caller, record: WorkspaceRecord, state: WorkspaceState, *, told: str, seq: Seq | None
+    ) -> None:
+        entry = self.activity.entry(acting, record.id, _ENDED[state], told, seq=seq)
+
+        async def end(connection: Connection, extension: AuditExtension) -> bool | None:
+            return await self.registry.end_audited(connection, record.id, state, extension) or None
+
+        if await self.activity.in_one_statement(record.project_id, entry, end):
+            return
+        async with self.database.transaction() as connection:
+            if await self.registry.end(connection, record.id, state):
+                about = (record.project_id, record.id)
+                await self.activity.record(acting, about, _ENDED[state], told, seq=seq, connection=connection)

@@ -26,6 +26,7 @@ __all__ = [
     "Ignored",
     "MirrorEntry",
     "MirrorSync",
+    "NamedWorkspace",
     "Owner",
     "Quota",
     "Reported",
@@ -41,6 +42,15 @@ __all__ = [
 
 class WorkspaceId(UUID):
     """Its own id, not the agent's: an agent may have one in every project, and a new one after the old."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWorkspace:
+    """Whose workspace is meant. An agent has one at a time in each project."""
+
+    project_id: ProjectId
+    agent: str | None = None  # None: the caller
+    id: WorkspaceId | None = field(default=None, kw_only=True)  # given: no other one, should it have ended
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

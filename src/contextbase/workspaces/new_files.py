@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from contextbase.ids import TreePath
-from contextbase.workspaces.editor import TEMPORARY, FolderEditor
+from contextbase.workspaces.editor import ADDED, TEMPORARY, FolderEditor
 from contextbase.workspaces.folder import remove_tree
 from contextbase.workspaces.model import FolderContent
 from contextbase.workspaces.ports import LocalContent
@@ -34,7 +34,7 @@ def add_files(editor: FolderEditor, files: Iterable[NewFile]) -> None:
 @contextmanager
 def _staging(editor: FolderEditor, temporary: int) -> Iterator[tuple[str, int]]:
     """A new folder, to be filled and moved to its place; what is left of it goes when the block ends."""
-    name = uuid4().hex
+    name = f"{ADDED}{uuid4().hex}"
     with editor.own_folder(f"{TEMPORARY}/{name}") as staging:
         try:
             yield name, staging

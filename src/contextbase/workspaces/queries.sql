@@ -141,40 +141,57 @@ WHERE v.project_id = $1 AND v.seq <= $2 AND (v.replaced_seq IS NULL OR v.replace
 -- Which new files its workspaces commit.
 SELECT reads_gitignore, allowed_secrets FROM projects WHERE id = $1
 
+-- name: lock_ground
+-- What insert_workspace needs, held to the end of the transaction: the project, then the end of its audit chain, as
+-- whoever commits or makes a workspace in one statement locks them. Nothing comes back when the agent has an open workspace
+-- in the project, or ($3) the project has moved on meanwhile.
+SELECT true
+FROM projects p JOIN audit_heads a ON a.chain = p.id
+WHERE p.id = $1 AND (NOT $3 OR (p.head = $4 AND p.epoch = $5 AND p.policy_version = $6 AND p.deleted_at IS NULL))
+  AND NOT EXISTS (SELECT FROM workspaces w WHERE w.project_id = $1 AND w.principal_id = $2 AND w.state = 'open')
+FOR KEY SHARE OF p FOR UPDATE OF a
+
 -- name: insert_workspace
--- Nothing comes back when the agent has an open one in the project, or ($10) the project has moved on meanwhile.
+-- Nothing comes back when another call made the agent one before the ground was locked.
 INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version, scope,
                         folder, has_metadata)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13
-FROM projects
-WHERE id = $2 AND (NOT $10 OR (head = $8 AND epoch = $7 AND policy_version = $9 AND deleted_at IS NULL))
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
+-- Who ends one has locked it and waits for the audit chain: nobody holds the chain and waits for that.
+WHERE NOT EXISTS (SELECT FROM workspaces WHERE project_id = $2 AND principal_id = $3 AND state = 'open')
 ON CONFLICT DO NOTHING
 RETURNING created_at
 
--- name: insert_audited_workspace
--- As insert_workspace, with its audit row ($14 on), in one statement: a transaction of its own. Nothing comes back, too, if
--- the project's audit chain does not end at $14 with the mac $15.
-WITH ground AS (
-    SELECT p.id FROM projects p JOIN audit_heads a ON a.chain = p.id
-    WHERE p.id = $2 AND (NOT $10 OR (p.head = $8 AND p.epoch = $7 AND p.policy_version = $9 AND p.deleted_at IS NULL))
-      AND a.number = $14 AND a.mac = $15
-    FOR KEY SHARE OF p FOR UPDATE OF a
-), made AS (
-    INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version, scope,
-                            folder, has_metadata)
-    SELECT $1, ground.id, $3, $4, $5, $6, $7, $8, $9, $11, $12, $13 FROM ground
-    ON CONFLICT DO NOTHING
-    RETURNING project_id, created_at
-), extended AS (
-    UPDATE audit_heads a SET number = $16, mac = $17, seal = $18 FROM made WHERE a.chain = made.project_id
+-- part: with_audit_row
+-- What `made` tells of, as a link of its project's audit chain; $1 to $24 are the extension of the chain.
+, extended AS (
+    UPDATE audit_heads a SET number = $4, mac = $5, seal = $6 FROM made WHERE a.chain = made.project_id
 ), audited AS (
     INSERT INTO audit (chain, number, at, operator_type, principal_id, token_id, action, path, node_id, base_seq, seq,
                        old_hash, new_hash, strategy, summary, origin, trace_id, details, mac)
     SELECT made.project_id, linked.*
-    FROM made, unnest($19::bigint[], $20::timestamptz[], $21::text[], $22::uuid[], $23::uuid[], $24::text[],
-                      $25::text[], $26::uuid[], $27::bigint[], $28::bigint[], $29::bytea[], $30::bytea[],
-                      $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::bytea[]) AS linked
+    FROM made, unnest($7::bigint[], $8::timestamptz[], $9::text[], $10::uuid[], $11::uuid[], $12::text[], $13::text[],
+                      $14::uuid[], $15::bigint[], $16::bigint[], $17::bytea[], $18::bytea[], $19::text[], $20::text[],
+                      $21::text[], $22::text[], $23::text[], $24::bytea[]) AS linked
 )
+
+-- name: insert_audited_workspace
+-- As insert_workspace, with its audit row ($1 to $24), in one statement: a transaction of its own. Nothing comes back, too,
+-- if the project's audit chain does not end at $2 with the mac $3.
+WITH ground AS (
+    SELECT p.id FROM projects p JOIN audit_heads a ON a.chain = p.id
+    WHERE p.id = $1 AND (NOT $36 OR (p.head = $31 AND p.epoch = $30 AND p.policy_version = $32 AND p.deleted_at IS NULL))
+      AND a.number = $2 AND a.mac = $3
+      -- Who ends one has locked it and waits for the audit chain: nobody holds the chain and waits for that.
+      AND NOT EXISTS (SELECT FROM workspaces w WHERE w.project_id = $1 AND w.principal_id = $26 AND w.state = 'open')
+    FOR KEY SHARE OF p FOR UPDATE OF a
+), made AS (
+    INSERT INTO workspaces (id, project_id, principal_id, node, provider, path, epoch, base_seq, policy_version, scope,
+                            folder, has_metadata)
+    SELECT $25, ground.id, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35 FROM ground
+    ON CONFLICT DO NOTHING
+    RETURNING project_id, created_at
+)
+-- use: with_audit_row
 SELECT created_at FROM made
 
 -- part: workspaces_of_principals
@@ -291,6 +308,24 @@ UPDATE workspace_paths SET base_seq = $2 WHERE workspace_id = $1 AND base_seq < 
 UPDATE workspaces SET state = $2, ended_at = clock_timestamp(), pending = NULL, refresh = NULL
 WHERE id = $1 AND state = 'open'
 RETURNING true
+
+-- name: end_audited_workspace
+-- As end_workspace, with its audit row ($1 to $24), in one statement: a transaction of its own. Nothing comes back, too, if
+-- the project's audit chain does not end at $2 with the mac $3. The workspace is locked first, as by whoever needs two
+-- statements.
+WITH open_one AS (
+    SELECT id, project_id FROM workspaces WHERE id = $25 AND project_id = $1 AND state = 'open' FOR NO KEY UPDATE
+), ground AS (
+    SELECT open_one.id FROM open_one JOIN audit_heads a ON a.chain = open_one.project_id
+    WHERE a.number = $2 AND a.mac = $3
+    FOR UPDATE OF a
+), made AS (
+    UPDATE workspaces w SET state = $26, ended_at = clock_timestamp(), pending = NULL, refresh = NULL
+    FROM ground WHERE w.id = ground.id
+    RETURNING w.project_id
+)
+-- use: with_audit_row
+SELECT true FROM made
 
 -- name: workspace_removed
 -- If this is lost, the next sweep finds it out again.

@@ -75,9 +75,12 @@ class WorkspaceRepository:
         self, connection: Connection, record: WorkspaceRecord, *, on_head: bool = False
     ) -> datetime | None:
         """When it was made; None when the agent has an open workspace in the project, or (`on_head`) the project's head
-        or policy is not what the record says."""
-        columns = _columns_of_new(record, on_head)
-        made_at: datetime | None = await connection.fetchval(_SQL.insert_workspace, *columns)
+        or policy is not what the record says. The project's audit chain is held to the end of the transaction."""
+        head = (record.base, record.epoch, record.policy_version)
+        agent = record.principal.id
+        if not await connection.fetchval(_SQL.lock_ground, record.project_id, agent, on_head, *head):
+            return None
+        made_at: datetime | None = await connection.fetchval(_SQL.insert_workspace, *_columns_of_new(record))
         return made_at
 
     async def insert_audited(
@@ -85,9 +88,9 @@ class WorkspaceRepository:
     ) -> datetime | None:
         """As `insert`, with its audit row, in one statement. None also when the chain does not end where the extension
         begins."""
-        columns = _columns_of_new(record, on_head)
+        own_id, _project_id, *rest = _columns_of_new(record)
         made_at: datetime | None = await connection.fetchval(
-            _SQL.insert_audited_workspace, *columns, *audit.arguments()[1:]
+            _SQL.insert_audited_workspace, *audit.arguments(), own_id, *rest, on_head
         )
         return made_at
 
@@ -249,6 +252,13 @@ class WorkspaceRepository:
         """False when it had ended already."""
         return bool(await connection.fetchval(_SQL.end_workspace, workspace_id, state))
 
+    async def end_audited(
+        self, connection: Connection, workspace_id: WorkspaceId, state: WorkspaceState, audit: AuditExtension
+    ) -> bool:
+        """As `end`, with its audit row, in one statement. False also when the chain does not end where the extension
+        begins."""
+        return bool(await connection.fetchval(_SQL.end_audited_workspace, *audit.arguments(), workspace_id, state))
+
     async def removed(self, connection: Connection, workspace_id: WorkspaceId) -> None:
         """The folder of an ended one is gone."""
         await connection.execute(_SQL.workspace_removed, workspace_id)
@@ -320,7 +330,7 @@ def older_content_of_row(row: asyncpg.Record) -> FolderContent | None:
     return FolderContent(kind=kind, hash=content_hash, size=row["older_size"], executable=row["older_executable"])
 
 
-def _columns_of_new(record: WorkspaceRecord, on_head: bool) -> tuple[object, ...]:
+def _columns_of_new(record: WorkspaceRecord) -> tuple[object, ...]:
     return (
         record.id,
         record.project_id,
@@ -331,7 +341,6 @@ def _columns_of_new(record: WorkspaceRecord, on_head: bool) -> tuple[object, ...
         record.epoch,
         record.base,
         record.policy_version,
-        on_head,
         record.scope,
         record.folder,
         record.has_metadata,

@@ -9,7 +9,6 @@ from typing import Final
 from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, Conflict, ContextbaseError, TooLarge, Unavailable
 from contextbase.gate.model import ChangeAnswer, CommitRequest, RequestedChange
-from contextbase.gate.repository import GateRepository
 from contextbase.gate.service import Gate
 from contextbase.gate.trusted import MovedFolder, TrustedTerms
 from contextbase.identity.levels import matches
@@ -27,9 +26,8 @@ from contextbase.workspaces.commit_plan import (
     screened,
     to_change,
 )
-from contextbase.workspaces.contents import open_content, read_content
+from contextbase.workspaces.contents import open_content, read_contents
 from contextbase.workspaces.editor import left_in
-from contextbase.workspaces.folder import Folder
 from contextbase.workspaces.machine import Machine
 from contextbase.workspaces.model import Quota, Reported, ScanProblem, WorkspaceChanges
 from contextbase.workspaces.place_paths import PlacePaths
@@ -68,7 +66,6 @@ class Sender:
     database: Database
     gate: Gate
     catalog: BlobCatalog
-    repository: GateRepository
     registry: WorkspaceRepository
     node: Machine
     quota: Quota
@@ -125,7 +122,7 @@ class Sender:
         changed = {change.path for change in look.found.changes}
         wanted = [change for change in look.changes if change.path in changed and not change.is_only_moved]
         busy, last = await self._store(caller, record, work, wanted)
-        contents, moved = await in_thread(_read, work, last)
+        contents, moved = await in_thread(read_contents, work, last)
         busy |= moved
         changes = tuple(change for change in look.changes if change.path not in busy)
         checkpoint = Checkpoint(
@@ -217,7 +214,7 @@ class Sender:
                     busy.add(change.path)
                 continue
             if size >= _BATCH_BYTES:
-                contents, moved = await in_thread(_read, work, batch)
+                contents, moved = await in_thread(read_contents, work, batch)
                 await self._keep(record, contents, None)
                 busy |= moved
                 batch, size = [], 0
@@ -232,11 +229,11 @@ class Sender:
         async with self.database.transaction() as connection:
             if checkpoint and not await self.registry.begin_checkpoint(connection, record.id, checkpoint):
                 raise Conflict("The workspace is being committed, or was ended, by another call; ask for its status.")
-            collected = await self.repository.store_inline(connection, dict(contents))
+            collected = await self.catalog.keep_small(connection, contents)
             sizes = {name: len(content) for name, content in contents.items() if name not in collected}
             await self.registry.keep_uploads(connection, record.project_id, record.principal.id, sizes)
         for name in collected:  # garbage collection is just taking these away: this waits for its end
-            blob = await self.catalog.put(_pieces(contents[name]), expected=name)
+            blob = await self.catalog.put_bytes(contents[name], expected=name)
             async with self.database.connection() as connection:
                 agent = record.principal.id
                 await self.registry.keep_uploads(connection, record.project_id, agent, {name: blob.size})
@@ -279,31 +276,6 @@ def _in_folder(answer: ChangeAnswer, change: PendingChange, paths: PlacePaths) -
         return answer
     result = None if answer.result_path is None else paths.in_folder(answer.result_path)
     return replace(answer, path=paths.in_folder(answer.path) or change.path, result_path=result)
-
-
-def _read(work: Path, batch: Sequence[PendingChange]) -> tuple[dict[ContentHash, bytes], set[str]]:
-    """The contents as they were detected, and the paths at which something else is by now."""
-    contents: dict[ContentHash, bytes] = {}
-    busy: set[str] = set()
-    with Folder(work) as folder:
-        for change in batch:
-            content = change.content
-            if content is None or content.hash is None or content.hash in contents:
-                continue
-            try:
-                found = read_content(change, content, folder, most=content.size + 1)
-            except OSError:
-                busy.add(change.path)
-                continue
-            if ContentHash.of(found) == content.hash:
-                contents[content.hash] = found
-            else:
-                busy.add(change.path)
-    return contents, busy
-
-
-async def _pieces(content: bytes) -> AsyncIterator[bytes]:
-    yield content
 
 
 async def _pieces_of_file(file: int) -> AsyncIterator[bytes]:

@@ -18,7 +18,7 @@ from contextbase.workspaces.creation import WorkspaceCreation, refuse_other
 from contextbase.workspaces.diffs import WorkspaceDiffs
 from contextbase.workspaces.ending import WorkspaceEnding
 from contextbase.workspaces.machine import Machine
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.model import NamedWorkspace, WorkspaceId
 from contextbase.workspaces.refresh.service import Refreshed, Refreshes
 from contextbase.workspaces.repository import WorkspaceRecord, WorkspaceRepository, WorkspaceState
 from contextbase.workspaces.results import Completed, Created
@@ -32,8 +32,7 @@ _MOST_TRIES: Final = 5
 
 
 class WorkspaceService:
-    """`agent` names whose workspace is meant, None the caller's own. An agent has one at a time in each project. With
-    `workspace_id` that one alone is meant: `NotFound` if the agent has another by now."""
+    """Raises `NotFound` when one is named by its id, and the agent has another by now."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class WorkspaceService:
                 return Created(record=made, is_new=True)
             async with AsyncExitStack() as stack:
                 try:
-                    existing = await stack.enter_async_context(self._alone_with(acting, project_id))
+                    existing = await stack.enter_async_context(self._alone_with(acting, NamedWorkspace(project_id)))
                 except NotFound:  # another call has just ended it
                     continue
                 refuse_other(existing, at, folder, has_metadata=has_metadata)
@@ -99,7 +98,7 @@ class WorkspaceService:
         """As `create` for an agent that has a workspace, and faster: nothing is made. `NotFound` if it has none."""
         acting = await self._agents.acting(caller, project_id, None)
         acting.require(Action.READ, project_id)
-        async with self._alone_with(acting, project_id) as existing:
+        async with self._alone_with(acting, NamedWorkspace(project_id)) as existing:
             refuse_other(existing, None, folder, has_metadata=False)
             return await self._opened_again(acting, existing)
 
@@ -118,20 +117,13 @@ class WorkspaceService:
         caller.require(Action.READ, project_id)
         acting = None
         with suppress(NotFound):
-            acting = await self.acting(caller, project_id, agent)
+            acting = await self._agents.acting(caller, project_id, agent)
         await self._admission.refuse_to_make(acting, project_id)
 
-    async def path(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> WorkspaceRecord:
+    async def path(self, caller: Caller, named: NamedWorkspace) -> WorkspaceRecord:
         """Where the agent works; after a crash or reboot the folder is there again when this returns."""
-        acting = await self.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id, workspace_id) as record:
+        acting = await self.acting(caller, named)
+        async with self._alone_with(acting, named) as record:
             await self._admission.refuse_narrowed(acting, record)
             await (await self.node.site()).provider.open_workspace(record.id)
         async with self._database.connection() as connection:
@@ -139,23 +131,16 @@ class WorkspaceService:
         return record
 
     @asynccontextmanager
-    async def visited(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> AsyncIterator[WorkspaceRecord]:
+    async def visited(self, caller: Caller, named: NamedWorkspace) -> AsyncIterator[WorkspaceRecord]:
         """The agent's open workspace, with its folder in place until the block ends. Commits go on meanwhile; whoever
         ends the workspace waits a while."""
-        acting = await self.acting(caller, project_id, agent)
+        acting = await self.acting(caller, named)
         for _ in range(_MOST_TRIES):
-            meant = await self._admission.found(acting, project_id)
-            _check_meant(meant.id, workspace_id)
+            meant = await self._admission.found(acting, named.project_id)
+            _check_meant(meant.id, named.id)
             provider = (await self.node.site()).provider
             async with self._visits.entered(meant.id):
-                record = await self._admission.found(acting, project_id)
+                record = await self._admission.found(acting, named.project_id)
                 await self._admission.refuse_narrower(acting, record)
                 await self._admission.refuse_narrowed(acting, record)
                 if record.id == meant.id and await provider.is_open(record.id):
@@ -165,47 +150,38 @@ class WorkspaceService:
                 await provider.open_workspace(meant.id)
         raise TooBusy(f"The workspace of {acting.principal.name} is being ended or opened; try again.")
 
-    async def acting(self, caller: Caller, project_id: ProjectId, agent: str | None) -> Caller:
-        """The caller as that agent (None: as itself); raises for who may not act for it."""
-        return await self._agents.acting(caller, project_id, agent)
+    async def acting(self, caller: Caller, named: NamedWorkspace) -> Caller:
+        """The caller as the agent whose workspace it is; raises for who may not act for it."""
+        return await self._agents.acting(caller, named.project_id, named.agent)
 
     async def opened(
-        self, caller: Caller, project_id: ProjectId, agent: str | None = None, *, anywhere: bool = False
+        self, caller: Caller, named: NamedWorkspace, *, anywhere: bool = False
     ) -> tuple[Caller, WorkspaceRecord | None]:
         """Who acts, and the open workspace they have, if they have one. `anywhere`: it may be on another machine."""
-        acting = await self.acting(caller, project_id, agent)
-        if (record := await self._admission.found_anywhere(acting, project_id)) is not None and not anywhere:
+        acting = await self.acting(caller, named)
+        if (record := await self._admission.found_anywhere(acting, named.project_id)) is not None and not anywhere:
             self._admission.refuse_elsewhere(record)
         return acting, record
 
-    async def status(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> tuple[WorkspaceRecord, ScanResult]:
+    async def status(self, caller: Caller, named: NamedWorkspace) -> tuple[WorkspaceRecord, ScanResult]:
         """What is in the folder and not committed yet."""
-        acting = await self.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id, workspace_id) as record:
+        acting = await self.acting(caller, named)
+        async with self._alone_with(acting, named) as record:
             await self._admission.refuse_narrowed(acting, record)
             return record, await self._checkpoints.look(record)
 
     async def diff(
         self,
         caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
+        named: NamedWorkspace,
         *,
-        workspace_id: WorkspaceId | None = None,
         below: TreePath | None = None,
         after: str = "",
         limit: int = 100,
     ) -> tuple[list[FileDiff], str | None]:
         """How what is not committed yet differs, in path order, and where the next page starts."""
-        acting = await self.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id, workspace_id) as record:
+        acting = await self.acting(caller, named)
+        async with self._alone_with(acting, named) as record:
             await self._admission.refuse_narrowed(acting, record)
             look = await self._checkpoints.look(record)
             wanted = sorted(
@@ -220,22 +196,15 @@ class WorkspaceService:
             return await self._diffs.of(record, page), page[-1].path if len(wanted) > limit else None
 
     async def commit(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        wish: Wish,
-        workspace_id: WorkspaceId | None = None,
-        refresh: bool = False,
+        self, caller: Caller, named: NamedWorkspace, *, wish: Wish, refresh: bool = False
     ) -> tuple[WorkspaceRecord, Committed]:
         """A checkpoint: what changed goes through the gate, and the agent goes on in its folder; if wanted, with what
         others have changed."""
-        acting = await self.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id, workspace_id) as opened:
+        acting = await self.acting(caller, named)
+        async with self._alone_with(acting, named) as opened:
             record, committed = await self._checkpoints.make(acting, opened, wish)
             if committed.changes:
-                told, about = f"committed a workspace: {committed.told}", (project_id, record.id)
+                told, about = f"committed a workspace: {committed.told}", (record.project_id, record.id)
                 await self._activity.record(acting, about, "workspace.commit", told, seq=committed.seq)
             if not refresh:
                 return record, committed
@@ -246,46 +215,30 @@ class WorkspaceService:
                 return record, replace(committed, notes=(*committed.notes, note))
             return record, replace(committed, refreshed=refreshed)
 
-    async def refresh(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> tuple[WorkspaceRecord, Refreshed]:
+    async def refresh(self, caller: Caller, named: NamedWorkspace) -> tuple[WorkspaceRecord, Refreshed]:
         """Bring what others have changed into the folder, while the agent and its programs may work in it."""
-        acting = await self.acting(caller, project_id, agent)
-        async with self._alone_with(acting, project_id, workspace_id) as opened:
+        acting = await self.acting(caller, named)
+        async with self._alone_with(acting, named) as opened:
             _, record = await self._checkpoints.resume(acting, opened, Wish())
             return await self._refresh(acting, record)
 
-    async def complete(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        wish: Wish,
-        workspace_id: WorkspaceId | None = None,
-        discard: bool = False,
-    ) -> Completed:
+    async def complete(self, caller: Caller, named: NamedWorkspace, *, wish: Wish, discard: bool = False) -> Completed:
         """Commit, then remove the folder, unless it holds what could not be committed (with `discard`, also then).
 
         Harmless when it was completed already."""
-        acting = await self.acting(caller, project_id, agent)
-        meant = await self._admission.last(acting, project_id)
-        _check_meant(meant.id, workspace_id)
+        acting = await self.acting(caller, named)
+        meant = await self._admission.last(acting, named.project_id)
+        _check_meant(meant.id, named.id)
         if meant.state is WorkspaceState.OPEN:
             self._admission.refuse_elsewhere(meant)
         async with self.alone(meant.id):
-            last = await self._admission.last(acting, project_id)
+            last = await self._admission.last(acting, named.project_id)
             if last.id != meant.id:
                 raise Conflict("Another call has ended this workspace, and a new one was made; ask for its status.")
             await self._admission.refuse_narrower(acting, last)
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
-            record = await self._refreshes.finish(acting, await self._admission.found(acting, project_id))
+            record = await self._refreshes.finish(acting, await self._admission.found(acting, named.project_id))
             provider = (await self.node.site()).provider
             async with self._visits.kept_out(record.id):
                 try:
@@ -297,19 +250,12 @@ class WorkspaceService:
                     await provider.open_workspace(record.id)
             return completed
 
-    async def abandon(
-        self,
-        caller: Caller,
-        project_id: ProjectId,
-        agent: str | None = None,
-        *,
-        workspace_id: WorkspaceId | None = None,
-    ) -> WorkspaceRecord:
+    async def abandon(self, caller: Caller, named: NamedWorkspace) -> WorkspaceRecord:
         """Remove the folder and what is in it for good; `Conflict` while a process is in it."""
-        acting = await self.acting(caller, project_id, agent)
-        acting.require(Action.WRITE, project_id)
+        acting = await self.acting(caller, named)
+        acting.require(Action.WRITE, named.project_id)
         async with (
-            self._alone_with(acting, project_id, workspace_id, to_be_removed=True) as record,
+            self._alone_with(acting, named, to_be_removed=True) as record,
             self._visits.kept_out(record.id),
         ):
             return await self._ending.abandon(acting, record)
@@ -367,19 +313,14 @@ class WorkspaceService:
 
     @asynccontextmanager
     async def _alone_with(
-        self,
-        acting: Caller,
-        project_id: ProjectId,
-        workspace_id: WorkspaceId | None = None,
-        *,
-        to_be_removed: bool = False,
+        self, acting: Caller, named: NamedWorkspace, *, to_be_removed: bool = False
     ) -> AsyncIterator[WorkspaceRecord]:
         """The acting agent's open workspace, as it is once no other call is at it. Nothing in it is half-way, unless it
         is `to_be_removed`."""
-        meant = await self._admission.found(acting, project_id)
-        _check_meant(meant.id, workspace_id)
+        meant = await self._admission.found(acting, named.project_id)
+        _check_meant(meant.id, named.id)
         async with self.alone(meant.id):
-            record = await self._admission.found(acting, project_id)
+            record = await self._admission.found(acting, named.project_id)
             if record.id != meant.id:
                 raise NotFound(f"The workspace {meant.id} was ended by another call meanwhile.")
             await self._admission.refuse_narrower(acting, record)

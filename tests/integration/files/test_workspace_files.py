@@ -28,11 +28,12 @@ from contextbase.ids import ContentHash, TreePath
 from contextbase.streams.access import ReadableScope
 from contextbase.streams.model import Position, Scope, StreamEvent
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 
 
 async def place_of(world: WorkspaceWorld, name: str = "ann") -> tuple[Place, Path]:
     folder = await world.create(name)
-    return world.agents.files.workspace(await world.agent(name), world.project_id), folder
+    return world.agents.files.workspace(await world.agent(name), NamedWorkspace(world.project_id)), folder
 
 
 async def text(place: Place, path: str) -> bytes:
@@ -41,7 +42,7 @@ async def text(place: Place, path: str) -> bytes:
 
 
 async def events_of(world: WorkspaceWorld, name: str = "ann") -> list[StreamEvent]:
-    record = await world.agents.workspaces.path(await world.agent(name), world.project_id)
+    record = await world.agents.workspaces.path(await world.agent(name), NamedWorkspace(world.project_id))
     readable = ReadableScope(scope=Scope.workspace(record.id))
     head = await world.services.streams.head(readable)
     page = await world.services.streams.read(readable, Position(epoch=head.epoch), limit=10_000)
@@ -302,7 +303,7 @@ async def test_who_ends_a_workspace_waits_for_those_who_read_in_it(world: Worksp
 async def test_reads_go_on_while_a_commit_is_under_way(world: WorkspaceWorld) -> None:
     place, folder = await place_of(world)
     (folder / "a.txt").write_bytes(b"a")
-    record = await world.agents.workspaces.path(await world.agent("ann"), world.project_id)
+    record = await world.agents.workspaces.path(await world.agent("ann"), NamedWorkspace(world.project_id))
     async with world.agents.workspaces.alone(record.id):  # as a commit holds it
         assert listed(await place.tree()) == {"a.txt"}
         await place.write(TreePath("b.txt"), pieces(b"b"), NOW)
@@ -314,15 +315,15 @@ async def test_nobody_reaches_the_workspace_of_another(world: WorkspaceWorld) ->
     bob = await world.agent("bob")
     files = world.agents.files
     with pytest.raises(Forbidden):
-        await files.workspace(bob, world.project_id, "agent:ann").tree()
+        await files.workspace(bob, NamedWorkspace(world.project_id, "agent:ann")).tree()
     with pytest.raises(NotFound):
-        await files.workspace(bob, world.project_id).tree()
-    assert listed(await files.workspace(world.owner, world.project_id, "agent:ann").tree()) == {"a.txt"}
+        await files.workspace(bob, NamedWorkspace(world.project_id)).tree()
+    assert listed(await files.workspace(world.owner, NamedWorkspace(world.project_id, "agent:ann")).tree()) == {"a.txt"}
 
 
 async def test_who_writes_into_anothers_workspace_is_named(world: WorkspaceWorld) -> None:
     await world.create("ann")
-    place = world.agents.files.workspace(world.owner, world.project_id, "agent:ann")
+    place = world.agents.files.workspace(world.owner, NamedWorkspace(world.project_id, "agent:ann"))
     await place.write(TreePath("a.txt"), pieces(b"a"), NOW)
     [told] = (await place.history(None, before=None, limit=10)).operations
     assert (told.principal, told.operator_type) == ("user:owner", "api")

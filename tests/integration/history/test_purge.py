@@ -6,19 +6,22 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.feed_world import FeedWorld
 from tests.support.gate_world import GateWorld, delete, write
 from tests.support.search_world import SearchWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Database
-from contextbase.errors import ContentPurged, Forbidden, InvalidInput, NotFound
+from contextbase.errors import Conflict, ContentPurged, Forbidden, InvalidInput, NotFound
 from contextbase.gate.model import ChangeAction, ChangeStatus, Content, RequestedChange
 from contextbase.history.purge import Purge, PurgeAnswer, PurgeWanted
 from contextbase.ids import ContentHash, Seq, SystemClock, TreePath
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.collector import GarbageCollector
 from contextbase.storage.projects import ProjectService
+from contextbase.streams.model import NewEvent
+from contextbase.streams.repository import encoded
 
 SECRET = b"password = hunter2\n"
 
@@ -232,6 +235,18 @@ async def test_equal_contents_of_other_projects_go_too(world: GateWorld, tmp_pat
     assert await world.problems() == []
 
 
+async def test_empty_files_tell_nothing_and_stay(world: GateWorld, tmp_path: Path) -> None:
+    other = await GateWorld.start(world.database, tmp_path, limit=64)
+    await other.commit(write("package/__init__.py", b"", 0))
+    await world.commit(write("conf", b"", 0))
+    await world.commit(write("conf", SECRET, 1))
+    await purge(world, "conf")
+    assert await world.files() == {}
+    assert await other.files() == {"package/__init__.py": b""}
+    with pytest.raises(InvalidInput, match="nothing to purge"):
+        await purge(world, content=b"")
+
+
 async def test_a_purge_is_confirmed_by_name_and_for_administrators_of_everything(world: GateWorld) -> None:
     await world.commit(write("conf", SECRET, 0))
     with pytest.raises(InvalidInput):
@@ -302,3 +317,15 @@ async def test_who_may_not_delete_a_file_is_told_so_and_nothing_is_purged(world:
             admin, world.project.id, PurgeWanted(path=TreePath("a")), confirm=world.project.name,
         )  # fmt: skip
     assert await world.files() == {"a": SECRET}
+
+
+async def test_a_content_that_an_event_has_as_its_body_is_not_said_to_be_written(
+    database: Database, tmp_path: Path
+) -> None:
+    payload = {"text": "hunter2" * 2000}
+    async with FeedWorld.opened(database, tmp_path) as feed:
+        await feed.publish(NewEvent(kind="said", payload=payload))
+        await feed.gate.commit(write("leaked", encoded(payload).encode(), 0))
+        with pytest.raises(Conflict, match="stream_events"):
+            await purge(feed.gate, "leaked")
+        assert await versions_read(feed.gate) == [encoded(payload).encode()]

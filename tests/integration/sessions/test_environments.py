@@ -1,14 +1,9 @@
 """What a project's setup script installs is there for its agents, and the script runs once on a machine."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-from tests.support.agent_world import AgentWorld, open_agent_world
-from tests.support.postgres import database_copy
+from tests.support.agent_world import AgentWorld
 from tests.support.scripted_model import script
 
-from contextbase.db.database import DatabaseAddress
 from contextbase.errors import InvalidInput
 from contextbase.sessions.environments import ProjectEnvironment
 from contextbase.sessions.states import RunState
@@ -22,15 +17,6 @@ chmod +x ~/.local/bin/tool
 date +%s%N > ~/made-at
 """
 _USE = {"tool": "bash", "input": {"command": "tool > used.md; cat ~/made-at > made-at.md; ls -A ~ > home.md"}}
-
-
-@pytest.fixture
-async def agents(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[AgentWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path / "data") as world,
-    ):
-        yield world
 
 
 async def wanted(agents: AgentWorld, **environment: str) -> None:

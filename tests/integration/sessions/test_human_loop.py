@@ -1,6 +1,5 @@
 """What agents ask people, from the question to the answer, on a real machine and in the database."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,15 +20,6 @@ ASK = {"tool": "ask", "input": {"question": "Which colour?", "options": ["Blue",
 DENIED = QuestionReply(decision=PermissionDecision.DENY, reason="Not now.")
 ALLOWED_ONCE = QuestionReply(decision=PermissionDecision.ALLOW_ONCE)
 ALLOWED = QuestionReply(decision=PermissionDecision.ALLOW_SESSION)
-
-
-@pytest.fixture
-async def agents(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[AgentWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path / "data") as world,
-    ):
-        yield world
 
 
 async def test_an_agent_asks_waits_and_goes_on_with_the_answer(agents: AgentWorld) -> None:

@@ -5,6 +5,8 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -14,11 +16,13 @@ from tests.support.postgres import database_copy, reachable_folder
 from tests.support.require import require_root
 from tests.support.scripted_model import script
 
+from contextbase.bootstrap import sessions
 from contextbase.db.database import Database, DatabaseAddress
 from contextbase.db.embedded import EmbeddedPostgres
 from contextbase.db.migrations.runner import migrate
 from contextbase.errors import DatabaseUnavailable
 from contextbase.sessions.model import AgentRun, AgentSession
+from contextbase.sessions.queue import QueueLimits
 from contextbase.sessions.states import ENDED, RunState
 
 pytestmark = pytest.mark.timeout(1200)
@@ -90,8 +94,10 @@ async def test_a_run_ends_with_its_reason_and_the_session_goes_on_though_its_exe
             assert again.state is RunState.SUCCEEDED, (state, again.reason, again.message)
 
 
-async def test_a_run_ends_well_though_postgresql_is_killed(tmp_path: Path) -> None:
+async def test_a_run_ends_well_though_postgresql_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_root()
+    hour = timedelta(hours=1)  # however slow the machine is, no lease runs out meanwhile
+    monkeypatch.setattr(sessions, "QueueLimits", partial(QueueLimits, lease=hour, machine_lost=hour))
     with reachable_folder() as folder:
         server = EmbeddedPostgres(folder / "postgres")
         await server.start()

@@ -1,14 +1,11 @@
 """A conversation goes back to one of its messages, or goes on from there in another session."""
 
 import json
-from collections.abc import AsyncIterator
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.agent_world import AgentWorld, open_agent_world
-from tests.support.postgres import database_copy
+from tests.support.agent_world import AgentWorld
 from tests.support.scripted_model import script
 
 from contextbase.agent_vocabulary import ExecutionProfile, PermissionDecision, QuestionKind
@@ -16,7 +13,6 @@ from contextbase.conversation.model import CONVERSATION_REBUILT, SESSION_REWOUND
 from contextbase.conversation.projection import replay
 from contextbase.conversation.questions import QuestionRows
 from contextbase.conversation.todos import TodoRows
-from contextbase.db.database import DatabaseAddress
 from contextbase.errors import Conflict, NotFound
 from contextbase.sessions.answers import QuestionReply
 from contextbase.sessions.model import AgentRun, AgentSession, Land, RunId
@@ -24,15 +20,6 @@ from contextbase.sessions.rewind import Rewound
 from contextbase.sessions.states import RunState
 
 pytestmark = pytest.mark.timeout(1200)
-
-
-@pytest.fixture
-async def agents(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[AgentWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path / "data") as world,
-    ):
-        yield world
 
 
 def wrote(path: str, text: str) -> str:
@@ -126,6 +113,19 @@ async def test_a_session_goes_back_to_the_end_of_an_answer_with_and_without_its_
     assert "a.md has one." in await known(agents, session)
     assert "three" not in await known(agents, session)
     assert (await agents.folder(session) / "a.md").read_text() == "one"
+
+
+async def test_a_session_whose_folder_was_removed_goes_back_with_the_work_of_its_last_snapshot(
+    agents: AgentWorld,
+) -> None:
+    session = await agents.session(land=Land.NEVER)
+    first = await done(agents, session, wrote("a.md", "one"))
+    await done(agents, session, wrote("a.md", "two"))
+    await agents.services.agents.workspaces.abandon(session.caller(), session.workspace)
+    await rewind(agents, session, first.id)
+    await done(agents, session, script({"text": "Back again."}))
+    assert "a.md has two." not in await known(agents, session)
+    assert (await agents.folder(session) / "a.md").read_text() == "two"
 
 
 async def test_a_persons_message_is_taken_back_to_be_said_differently(agents: AgentWorld) -> None:

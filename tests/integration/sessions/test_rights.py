@@ -8,7 +8,7 @@ from tests.support.session_world import SessionWorld
 
 from contextbase.errors import Conflict, Forbidden, NotFound
 from contextbase.identity.model import Action, Caller
-from contextbase.ids import TreePath
+from contextbase.ids import ProjectId, TreePath, new_uuid
 from contextbase.sessions.model import AgentSession
 from contextbase.sessions.states import RunState
 
@@ -107,6 +107,25 @@ async def test_a_narrower_token_of_the_owner_cannot_send_what_it_may_not_do_itse
     assert (await world.sessions.get(reading, session.id)).session.id == session.id
 
 
+async def test_a_token_for_the_sessions_own_place_opens_its_terminal_and_one_for_less_does_not(
+    world: SessionWorld,
+) -> None:
+    ann = await world.person("ann")
+    session = await world.session(ann, folder=TreePath("docs"))
+
+    async def has_terminal(**limits: object) -> bool:
+        caller = replace(ann, grant=replace(ann.grant, **limits))  # type: ignore[arg-type]  # forwarded
+        async with world.database.connection() as connection:
+            return (await world.access.standing(connection, caller, session)).has_terminal
+
+    own = world.gate.project.id
+    assert await has_terminal(project_id=own)
+    assert await has_terminal(project_id=own, path_prefix=TreePath("docs"))
+    assert not await has_terminal(project_id=own, path_prefix=TreePath("docs/inner"))
+    assert not await has_terminal(project_id=own, actions=frozenset({Action.READ}))
+    assert not await has_terminal(project_id=ProjectId(new_uuid()))
+
+
 async def test_the_same_key_gives_the_same_run_and_another_message_a_conflict(world: SessionWorld) -> None:
     session = await world.session()
     first = await world.sessions.send(world.gate.owner, session.id, "Go.", idempotency_key="k")
@@ -139,3 +158,17 @@ async def closed(world: SessionWorld, session: AgentSession) -> bool:
     with pytest.raises(Conflict):
         await world.send(session)
     return True
+
+
+async def test_an_owner_in_the_folder_of_their_session_may_do_no_more_than_its_agent(world: SessionWorld) -> None:
+    ann = await world.person("ann")
+    session = await world.session(ann)
+    await world.gate.rule("secret/**", "hidden", ann)
+    await world.gate.rule("shared/**", "R", ann)
+    await world.gate.rule("private/**", "hidden", session.caller())
+    inside = await world.access.in_folder(ann, session.agent.name, world.gate.project.id)
+    assert inside is not None
+    paths = ("secret/a", "shared/a", "private/a", "free/a")
+    assert await levels(world, inside, *paths) == await levels(world, session.caller(), *paths)
+    answer = await world.gate.one(write("shared/a", b"x\n", 0), who=inside)
+    assert str(answer.status) == "refused"

@@ -1,7 +1,6 @@
 """Runs from their message to what landed, on a real machine with sandboxes and executors."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,14 @@ from contextbase.db.database import DatabaseAddress
 from contextbase.errors import DatabaseUnavailable
 from contextbase.ids import TreePath
 from contextbase.sandbox.model import SandboxState
-from contextbase.sessions.model import Land, RunWishes
+from contextbase.sessions.model import ClaimedRun, Land, RunWishes
 from contextbase.sessions.queue import RunQueue
+from contextbase.sessions.run_work import RunWork
 from contextbase.sessions.states import RunState
 from contextbase.vocabulary import SendMode
 
 pytestmark = pytest.mark.timeout(1200)
 _BOUND = 600
-
-
-@pytest.fixture
-async def agents(embedded_database_server: DatabaseAddress, tmp_path: Path) -> AsyncIterator[AgentWorld]:
-    async with (
-        database_copy(embedded_database_server, "contextbase_template") as address,
-        open_agent_world(address, tmp_path / "data") as world,
-    ):
-        yield world
 
 
 async def test_what_an_agent_writes_lands_in_the_project(agents: AgentWorld) -> None:
@@ -61,6 +52,46 @@ async def test_a_claim_whose_answer_was_lost_is_worked_on_all_the_same(
     run = await agents.done(session, script({"text": "Hello."}))
     assert lost.is_set()
     assert (run.state, run.attempt) == (RunState.SUCCEEDED, 1), (run.reason, run.message)
+
+
+async def test_a_run_that_its_machine_lost_and_claimed_again_goes_on_at_once(agents: AgentWorld) -> None:
+    """As after the database was away for longer than a lease, while the agent said nothing."""
+    session = await agents.session()
+    wait = {"tool": "bash", "input": {"command": "while [ ! -e go ]; do sleep 0.1; done; rm go"}}
+    run = await agents.send(session, script(wait, {"text": "Done."}))
+    await agents.told(session, "tool.start")
+    async with agents.services.core.database.connection() as connection:
+        await connection.execute("UPDATE run_queue SET lease_until = clock_timestamp() - interval '1 second'")
+    assert await agents.services.core.sessions.queue.expire() == 1
+    async with asyncio.timeout(30):  # less than a lease
+        assert (await agents.in_state(run, RunState.RUNNING)).attempt == 2
+    (await agents.folder(session) / "go").touch()
+    ended = await agents.ended(run)
+    assert (ended.state, ended.attempt) == (RunState.SUCCEEDED, 2), (ended.reason, ended.message)
+
+
+async def test_a_run_that_ends_while_its_machine_asks_what_it_holds_is_not_begun_again(
+    agents: AgentWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, runs = await agents.session(), agents.workers.runs
+    wait = {"tool": "bash", "input": {"command": "while [ ! -e go ]; do sleep 0.1; done; rm go"}}
+    run = await agents.send(session, script(wait, {"text": "Done."}))
+    await agents.told(session, "tool.start")
+    folder, whole, begun = await agents.folder(session), RunQueue.claimed_by, list[ClaimedRun]()
+
+    async def slow(self: RunQueue, machine: str) -> Any:
+        found = await whole(self, machine)
+        (folder / "go").touch()
+        [(_, task, _)] = runs._work.values()
+        await asyncio.wait({task})
+        return found
+
+    monkeypatch.setattr(RunQueue, "claimed_by", slow)
+    monkeypatch.setattr(RunWork, "__init__", lambda *arguments: begun.append(arguments[-1]))
+    runs._is_adopted = False  # as after an answer that was lost
+    await runs._adopt()
+    assert (await agents.ended(run)).state is RunState.SUCCEEDED
+    assert begun == []
 
 
 async def test_the_next_turn_sees_what_others_committed_meanwhile(agents: AgentWorld) -> None:

@@ -14,6 +14,7 @@ from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ async def test_an_agent_may_change_no_more_because_its_manager_may(world: Worksp
     created = await workspaces.create(world.owner, world.project_id, "ann")
     (created.record.path / "a.txt").write_bytes(b"mine\n")
     await world.put({"b.txt": b"b\n"})
-    _, committed = await workspaces.commit(world.owner, world.project_id, "ann", wish=Wish())
+    _, committed = await workspaces.commit(world.owner, NamedWorkspace(world.project_id, "ann"), wish=Wish())
     assert [one.answered.answer.status for one in committed.changes] == [ChangeStatus.REFUSED]
 
 

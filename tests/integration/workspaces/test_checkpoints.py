@@ -16,6 +16,7 @@ from contextbase.gate.model import ChangeStatus, CommitAnswer
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 
 
 async def test_what_the_project_has_already_does_not_hide_what_else_it_has(world: WorkspaceWorld) -> None:
@@ -218,7 +219,7 @@ async def test_who_may_only_read_does_not_give_up_what_is_under_way(
     reading = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
     workspaces = world.agents.workspaces
     with pytest.raises(Forbidden):
-        await workspaces.commit(reading, world.project_id, wish=Wish())
+        await workspaces.commit(reading, NamedWorkspace(world.project_id), wish=Wish())
     [record] = await workspaces.list(world.owner, world.project_id)
     assert record.pending is not None
 

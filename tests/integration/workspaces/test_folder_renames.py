@@ -14,6 +14,7 @@ from tests.support.workspace_world import WorkspaceWorld
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Committed
+from contextbase.workspaces.model import NamedWorkspace
 
 LIST = b'{\n  "a": 1,\n  "b": 1\n}\n'
 THEIRS = b'{\n  "a": 2,\n  "b": 1\n}\n'
@@ -202,7 +203,7 @@ async def test_a_copy_of_a_renamed_folders_file_is_committed_with_its_bytes(worl
     shutil.copytree(folder / "manual", folder / "docs")
     (folder / "docs" / "a.md").write_bytes(b"changed\n")
     (folder / "docs" / "large.bin").write_bytes(b"small now\n")
-    diffs, _ = await world.agents.workspaces.diff(await world.agent("ann"), world.project_id)
+    diffs, _ = await world.agents.workspaces.diff(await world.agent("ann"), NamedWorkspace(world.project_id))
     assert {diff.path for diff in diffs} == {"docs/a.md", "docs/large.bin", "manual/a.md", "manual/large.bin"}
     await world.commit("ann")
     assert await world.tree() == {

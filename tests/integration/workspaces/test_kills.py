@@ -18,6 +18,7 @@ from tests.support.workspaces import PROVIDERS, mounts_below, unmount_all
 
 from contextbase.db.database import DatabaseAddress
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.repository import WorkspaceState
 
 _KILLS = int(os.environ.get("CONTEXTBASE_TEST_KILLS", "10"))
@@ -75,7 +76,7 @@ async def _complete_all(world: WorkspaceWorld) -> None:
     for record in await world.agents.workspaces.list(world.owner, world.project_id, state=WorkspaceState.OPEN):
         assert record.principal.name in AGENTS
         completed = await world.agents.workspaces.complete(
-            world.owner, world.project_id, record.principal.name, wish=Wish()
+            world.owner, NamedWorkspace(world.project_id, record.principal.name), wish=Wish()
         )
         assert completed.is_removed, completed.kept_because
 

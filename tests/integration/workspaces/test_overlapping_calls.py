@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,18 @@ import pytest
 from tests.support.workspace_world import WorkspaceWorld
 from tests.support.workspaces import mounts_below
 
+from contextbase.audit.chain import AuditKey
+from contextbase.audit.model import AuditEntry
+from contextbase.audit.repository import AuditRepository
 from contextbase.errors import MachineProblem, NotFound
 from contextbase.gate.model import CommitAnswer
 from contextbase.identity.levels import Level
+from contextbase.identity.model import Caller
+from contextbase.ids import SystemClock
 from contextbase.reads.audit_search import AuditQueryFilter
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.activity import Activity
+from contextbase.workspaces.model import NamedWorkspace, WorkspaceId
+from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.settlement import FolderSettlement, settle
 
 
@@ -67,7 +75,9 @@ async def test_a_folder_that_is_being_completed_is_not_shown_again(
     (folder / "a.txt").write_bytes(b"mine\n")
     ann = await world.agent("ann")
     async with completing(world, monkeypatch) as go_on:
-        asking: asyncio.Task[object] = asyncio.create_task(world.agents.workspaces.path(ann, world.project_id))
+        asking: asyncio.Task[object] = asyncio.create_task(
+            world.agents.workspaces.path(ann, NamedWorkspace(world.project_id))
+        )
         sweeping: asyncio.Task[object] = asyncio.create_task(world.agents.workspace_upkeep.sweep())
         await let_others_run(asking)
         if world.provider == "overlay":
@@ -150,6 +160,82 @@ async def test_a_workspace_whose_folder_cannot_be_made_is_given_up_in_the_trail_
     page = await world.services.trail.page(world.owner, world.project_id, AuditQueryFilter())
     assert [row.action for row in page.records][:2] == ["workspace.abandon", "workspace.create"]
     assert await world.agents.workspaces.list(await world.agent("ann"), world.project_id) == []
+
+
+async def test_each_step_is_in_the_trail_once_though_another_server_adds_to_it(world: WorkspaceWorld) -> None:
+    another_server = AuditRepository(AuditKey(bytes.fromhex((world.services.data.path / "audit.key").read_text())))
+    entry = AuditEntry(at=SystemClock().now(), by=world.owner.actor, action="other", summary="Something else.")
+
+    async def add_beside() -> None:
+        async with world.services.database.transaction() as connection:
+            await another_server.append(connection, world.project_id, [entry])
+
+    await world.put({"a.txt": b"a\n"})
+    await add_beside()
+    await world.create("ann")
+    await add_beside()
+    await world.complete("ann")
+    page = await world.services.trail.page(world.owner, world.project_id, AuditQueryFilter())
+    told = [row.action for row in reversed(page.records) if row.action.startswith(("workspace.", "other"))]
+    assert told == ["other", "workspace.create", "other", "workspace.complete"]
+    assert [step.problem async for step in world.services.fsck.run() if step.problem] == []
+
+
+async def test_a_workspace_is_made_while_the_one_before_is_being_ended_in_two_statements(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.create("ann")
+    is_locked, record = asyncio.Event(), Activity.record
+
+    async def not_foreseen(*_: object) -> bool:  # as when another server has extended the chain
+        return False
+
+    async def slow(own: Activity, acting: Caller, about: Any, action: str, told: str, **options: Any) -> None:
+        if action == "workspace.complete":
+            is_locked.set()
+            await let_others_run(creating)
+        await record(own, acting, about, action, told, **options)
+
+    monkeypatch.setattr(WorkspaceRepository, "end_audited", not_foreseen)
+    monkeypatch.setattr(Activity, "record", slow)
+
+    async def create() -> Path:
+        await is_locked.wait()
+        return await world.create("ann")
+
+    creating: asyncio.Task[object] = asyncio.create_task(create())
+    await world.complete("ann")
+    await creating
+
+
+async def test_two_calls_make_an_agents_workspace_though_one_needs_two_statements(
+    world: WorkspaceWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put({"a.txt": b"a\n"})
+    await world.create("ann")
+    await world.complete("ann")
+    is_inserted, insert_audited, record = asyncio.Event(), WorkspaceRepository.insert_audited, Activity.record
+
+    async def not_foreseen_at_first(*_: object, **__: object) -> datetime | None:
+        monkeypatch.setattr(WorkspaceRepository, "insert_audited", insert_audited)
+        return None
+
+    async def slow(own: Activity, acting: Caller, about: Any, action: str, told: str, **options: Any) -> None:
+        is_inserted.set()
+        await let_others_run(creating)
+        await record(own, acting, about, action, told, **options)
+
+    monkeypatch.setattr(WorkspaceRepository, "insert_audited", not_foreseen_at_first)
+    monkeypatch.setattr(Activity, "record", slow)
+
+    async def create() -> Path:
+        await is_inserted.wait()
+        return await world.create("ann")
+
+    creating: asyncio.Task[object] = asyncio.create_task(create())
+    folder = await world.create("ann")
+    assert await creating == folder
 
 
 async def test_what_is_written_while_a_completed_folder_is_shown_to_give_back_what_was_refused_is_not_lost(

@@ -12,6 +12,7 @@ from tests.support.workspaces import read_tree, unmount_all
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.settlement import ConflictsIn
 from contextbase.workspaces.syscalls import Rename, rename, unmount
 
@@ -58,7 +59,7 @@ async def test_links_pipes_and_depths_among_what_was_put_aside_do_no_harm(world:
         here = below
     os.close(here)
     (folder / "a.txt").write_bytes(b"mine\n")
-    _, look = await world.agents.workspaces.status(await world.agent("ann"), world.project_id)
+    _, look = await world.agents.workspaces.status(await world.agent("ann"), NamedWorkspace(world.project_id))
     assert len(look.changes) == 1
     assert len(look.left) == 1
     assert not (await world.complete("ann")).is_removed

@@ -17,6 +17,7 @@ from contextbase.search.model import ContentQuery, NameQuery
 from contextbase.search.path_filter import PathFilter
 from contextbase.search.pattern import TextPattern
 from contextbase.workspaces.checkpoints import Committed, Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.refresh.plan import KeptReason
 
 BOTH = b'{\n  "a": 1,\n  "b": 1\n}\n'
@@ -58,7 +59,7 @@ async def test_the_folder_is_all_there_is_and_what_is_done_in_it_lands_where_it_
     (folder / "new" / "c.md").write_bytes(b"c\n")
     (folder / "deep").rename(folder / "deeper")
     assert await world.status("ann") == {"a.md", "new/c.md", "deeper/b.md"}
-    files, _ = await world.agents.workspaces.diff(await world.agent("ann"), world.project_id)
+    files, _ = await world.agents.workspaces.diff(await world.agent("ann"), NamedWorkspace(world.project_id))
     assert {file.path for file in files} == {"a.md", "new/c.md", "deeper/b.md"}
     committed = await world.commit("ann")
     assert set(told(committed).values()) == {ChangeStatus.WRITTEN}
@@ -90,7 +91,7 @@ async def test_a_link_that_leads_outside_leads_nowhere_in_the_project(world: Wor
     assert not (folder / ".." / "top.txt").exists()
     assert not (folder / ".." / "secret").exists()
     (folder / "link").symlink_to("../top.txt")
-    place = world.agents.files.workspace(await world.agent("ann"), world.project_id)
+    place = world.agents.files.workspace(await world.agent("ann"), NamedWorkspace(world.project_id))
     with pytest.raises((InvalidInput, NotFound, Conflict)):
         await place.details(TreePath("link/x"))
     assert (await world.complete("ann")).is_removed
@@ -102,14 +103,14 @@ async def test_a_token_for_the_folder_fits_and_one_for_another_does_not(world: W
     folder = await world.create("ann", of="docs")
     (folder / "a.md").write_bytes(b"A\n")
     narrow, other = await world.narrow_token("ann", "docs"), await world.narrow_token("ann", "secret")
-    record, committed = await world.agents.workspaces.commit(narrow, world.project_id, wish=Wish())
+    record, committed = await world.agents.workspaces.commit(narrow, NamedWorkspace(world.project_id), wish=Wish())
     assert (record.folder, set(told(committed))) == ("docs", {"a.md"})
     with pytest.raises(Forbidden):
-        await world.agents.workspaces.status(other, world.project_id)
+        await world.agents.workspaces.status(other, NamedWorkspace(world.project_id))
     await world.complete("ann")
     created = await world.agents.workspaces.create(narrow, world.project_id, folder=TreePath("docs/deep"))
     assert tree_of(created.record.path) == {"b.md": b"b\n"}
-    await world.agents.workspaces.abandon(narrow, world.project_id)
+    await world.agents.workspaces.abandon(narrow, NamedWorkspace(world.project_id))
     with pytest.raises(NotFound):
         await world.agents.workspaces.create(narrow, world.project_id, folder=TreePath("secret"))
 
@@ -227,7 +228,7 @@ async def test_search_and_the_file_service_name_paths_as_the_folder_does(world: 
     found, cursor = [], None
     while True:
         page = await search.contents(
-            caller, world.project_id, None, ContentQuery(pattern=pattern), cursor=cursor, limit=1
+            caller, NamedWorkspace(world.project_id), ContentQuery(pattern=pattern), cursor=cursor, limit=1
         )
         found += [file.path for file in page.files]
         if (cursor := page.cursor) is None:
@@ -235,13 +236,15 @@ async def test_search_and_the_file_service_name_paths_as_the_folder_does(world: 
     assert found == ["mine.md", "x/find.md", "y.txt"]
     for below, globs, expected in (("x", (), ["x/find.md"]), (None, ("*.md",), ["mine.md", "x/find.md"])):
         files = PathFilter.parse(None if below is None else TreePath(below), globs)
-        page = await search.contents(caller, world.project_id, None, ContentQuery(pattern=pattern, files=files))
+        page = await search.contents(
+            caller, NamedWorkspace(world.project_id), ContentQuery(pattern=pattern, files=files)
+        )
         assert [file.path for file in page.files] == expected
-    names = await search.names(caller, world.project_id, None, NameQuery(words="docs"))
+    names = await search.names(caller, NamedWorkspace(world.project_id), NameQuery(words="docs"))
     assert names.paths == ()
-    names = await search.names(caller, world.project_id, None, NameQuery(words="find"))
+    names = await search.names(caller, NamedWorkspace(world.project_id), NameQuery(words="find"))
     assert names.paths == ("x/find.md",)
-    place = world.agents.files.workspace(caller, world.project_id)
+    place = world.agents.files.workspace(caller, NamedWorkspace(world.project_id))
     tree = await place.tree()
     assert (set(tree.files), set(tree.folders)) == ({"a.md", "list.json", "mine.md", "y.txt"}, {"deep", "x"})
     synced = await place.sync(OperationContext())

@@ -14,6 +14,7 @@ from contextbase.errors import Forbidden
 from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.refresh.plan import KeptReason
 from contextbase.workspaces.refresh.service import Refreshed
 
@@ -266,7 +267,7 @@ async def test_a_policy_that_hides_what_arrived_fences_the_workspace(world: Work
     await world.rule("new.txt", Level.HIDDEN)
     for call in (world.agents.workspaces.status, world.agents.workspaces.refresh, world.agents.workspaces.path):
         with pytest.raises(Forbidden):
-            await call(await world.agent("ann"), world.project_id)
+            await call(await world.agent("ann"), NamedWorkspace(world.project_id))
     completed = await world.complete("ann")
     assert completed.is_removed
     assert (await world.tree())["own.txt"] == b"mine\n"
@@ -302,7 +303,9 @@ async def test_a_commit_can_bring_others_changes_along(world: WorkspaceWorld) ->
     (folder / "own.txt").write_bytes(b"mine\n")
     await world.put({"a.txt": b"A\n"})
     agent = await world.agent("ann")
-    _, committed = await world.agents.workspaces.commit(agent, world.project_id, wish=Wish(), refresh=True)
+    _, committed = await world.agents.workspaces.commit(
+        agent, NamedWorkspace(world.project_id), wish=Wish(), refresh=True
+    )
     assert committed.refreshed is not None
     assert arrived(committed.refreshed) == {"modified a.txt"}
     assert tree_of(folder) == {"a.txt": b"A\n", "own.txt": b"mine\n"}

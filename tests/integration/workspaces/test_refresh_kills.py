@@ -20,6 +20,7 @@ from tests.support.workspaces import PROVIDERS, unmount_all
 from contextbase.db.database import DatabaseAddress
 from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.repository import WorkspaceRecord
 
 _KILLS = int(os.environ.get("CONTEXTBASE_TEST_KILLS", "10"))
@@ -50,14 +51,16 @@ async def test_killed_at_any_moment_of_a_refresh_both_sides_work_comes_together(
             journals += (await _record(world)).refresh is not None
             if kill % 3 == 0 and provider == "overlay":
                 unmount_all(data)  # as a reboot does
-                await world.agents.workspaces.path(world.owner, world.project_id, AGENT)
+                await world.agents.workspaces.path(world.owner, NamedWorkspace(world.project_id, AGENT))
             for path in chance.sample(FILES, 4):
                 _edit(folder / path, kill, in_place=chance.random() < 0.5)
                 written[path] = kill
             if kill % 4 == 0:
-                await world.agents.workspaces.refresh(world.owner, world.project_id, AGENT)
+                await world.agents.workspaces.refresh(world.owner, NamedWorkspace(world.project_id, AGENT))
                 assert (await _record(world)).refresh is None
-        completed = await world.agents.workspaces.complete(world.owner, world.project_id, AGENT, wish=Wish())
+        completed = await world.agents.workspaces.complete(
+            world.owner, NamedWorkspace(world.project_id, AGENT), wish=Wish()
+        )
         assert completed.is_removed, completed.kept_because
         assert completed.committed.refused == ()
         tree = await world.tree()

@@ -16,6 +16,7 @@ from contextbase.ids import TreePath
 from contextbase.search.model import LARGEST_SEARCHED, ContentQuery, NameQuery, SkipReason
 from contextbase.search.path_filter import PathFilter
 from contextbase.search.pattern import TextPattern
+from contextbase.workspaces.model import NamedWorkspace
 
 
 async def grep(world: WorkspaceWorld, name: str, text: str, *, limit: int = 100, **options: Any) -> list[Found]:
@@ -24,7 +25,7 @@ async def grep(world: WorkspaceWorld, name: str, text: str, *, limit: int = 100,
     cursor = None
     for _ in range(100):
         page = await world.agents.workspace_search.contents(
-            await world.agent(name), world.project_id, None, query, cursor=cursor, limit=limit
+            await world.agent(name), NamedWorkspace(world.project_id), query, cursor=cursor, limit=limit
         )
         found += lines_of(page)
         cursor = page.cursor
@@ -35,7 +36,7 @@ async def grep(world: WorkspaceWorld, name: str, text: str, *, limit: int = 100,
 
 async def find(world: WorkspaceWorld, name: str, words: str = "") -> list[str]:
     page = await world.agents.workspace_search.names(
-        await world.agent(name), world.project_id, None, NameQuery(words=words)
+        await world.agent(name), NamedWorkspace(world.project_id), NameQuery(words=words)
     )
     assert page.cursor is None
     return [str(path) for path in page.paths]
@@ -112,10 +113,10 @@ async def test_another_agents_workspace_is_not_searched(world: WorkspaceWorld) -
     query = ContentQuery(pattern=TextPattern(text="needle"))
     search = world.agents.workspace_search
     with pytest.raises(Forbidden):
-        await search.contents(await world.agent("bob"), world.project_id, "ann", query)
+        await search.contents(await world.agent("bob"), NamedWorkspace(world.project_id, "ann"), query)
     with pytest.raises(NotFound):
-        await search.contents(await world.agent("bob"), world.project_id, None, query)
-    page = await search.contents(world.owner, world.project_id, "ann", query)
+        await search.contents(await world.agent("bob"), NamedWorkspace(world.project_id), query)
+    page = await search.contents(world.owner, NamedWorkspace(world.project_id, "ann"), query)
     assert [file.path for file in page.files] == ["a.txt", "d/b.txt", "d/c.txt", "e/f/g.txt"]
 
 
@@ -143,6 +144,8 @@ async def test_ignored_files_are_left_out_and_large_ones_named(world: WorkspaceW
     (folder / "build/out.txt").write_text("needle\n")
     (folder / "huge").write_bytes(b"needle\n" * (LARGEST_SEARCHED // 7 + 1))
     query = ContentQuery(pattern=TextPattern(text="needle"), files=PathFilter(wanted=("build/**", "huge"), below=None))
-    page = await world.agents.workspace_search.contents(await world.agent("ann"), world.project_id, None, query)
+    page = await world.agents.workspace_search.contents(
+        await world.agent("ann"), NamedWorkspace(world.project_id), query
+    )
     assert page.files == ()
     assert [(skipped.path, skipped.reason) for skipped in page.skipped] == [(TreePath("huge"), SkipReason.TOO_LARGE)]

@@ -14,6 +14,7 @@ from contextbase.identity.policies import Subject
 from contextbase.ids import TreePath
 from contextbase.workspaces.checkpoints import Wish
 from contextbase.workspaces.masks import masked_paths
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.repository import WorkspaceRepository
 from contextbase.workspaces.shared_views import SharedViews
 from contextbase.workspaces.view_cache import ViewCache
@@ -37,18 +38,20 @@ async def test_a_token_for_one_folder_neither_looks_into_nor_ends_a_workspace_th
     (folder / "secret.txt").write_bytes(b"mine\n")
     narrow = await world.narrow_token("ann", "docs")
     workspaces = world.agents.workspaces
-    for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
+    with pytest.raises(Forbidden, match="for docs"):
+        await workspaces.create(narrow, world.project_id)
+    for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.abandon):
         with pytest.raises(Forbidden, match="for docs"):
-            await call(narrow, world.project_id)
+            await call(narrow, NamedWorkspace(world.project_id))
     for end in (workspaces.commit, workspaces.complete):
         with pytest.raises(Forbidden, match="for docs"):
-            await end(narrow, world.project_id, wish=Wish())
+            await end(narrow, NamedWorkspace(world.project_id), wish=Wish())
     assert (folder / "secret.txt").read_bytes() == b"mine\n"
     await world.complete("ann")
     created = await workspaces.create(narrow, world.project_id)
     assert read_tree(created.record.path) == {"docs/d.txt": b"d\n"}
     (created.record.path / "docs" / "d.txt").write_bytes(b"mine\n")
-    completed = await workspaces.complete(narrow, world.project_id, wish=Wish())
+    completed = await workspaces.complete(narrow, NamedWorkspace(world.project_id), wish=Wish())
     assert completed.is_removed
 
 
@@ -59,21 +62,23 @@ async def test_a_token_for_one_folder_gets_no_workspace_in_which_more_may_have_b
     (folder / "plans.txt").write_bytes(b"not in docs\n")
     narrow = await world.narrow_token("ann", "docs")
     workspaces = world.agents.workspaces
-    for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.create, workspaces.abandon):
+    with pytest.raises(Forbidden, match="for docs"):
+        await workspaces.create(narrow, world.project_id)
+    for call in (workspaces.path, workspaces.status, workspaces.diff, workspaces.abandon):
         with pytest.raises(Forbidden, match="for docs"):
-            await call(narrow, world.project_id)
+            await call(narrow, NamedWorkspace(world.project_id))
     assert await workspaces.list(narrow, world.project_id) == []
     await world.complete("ann")
     with pytest.raises(Forbidden, match="for docs"):
-        await workspaces.complete(narrow, world.project_id, wish=Wish())
+        await workspaces.complete(narrow, NamedWorkspace(world.project_id), wish=Wish())
     record = (await workspaces.create(narrow, world.project_id)).record
     assert [one.id for one in await workspaces.list(narrow, world.project_id)] == [record.id]
     deeper = await world.narrow_token("ann", "docs/deep")
     with pytest.raises(Forbidden, match="for docs/deep"):
-        await workspaces.status(deeper, world.project_id)
+        await workspaces.status(deeper, NamedWorkspace(world.project_id))
     assert await workspaces.list(deeper, world.project_id, state=None) == []
     wide = await world.agent("ann")
-    assert (await workspaces.path(wide, world.project_id)).id == record.id
+    assert (await workspaces.path(wide, NamedWorkspace(world.project_id))).id == record.id
 
 
 @pytest.mark.parametrize("last", ["ann", "ben"])

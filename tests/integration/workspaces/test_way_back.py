@@ -20,6 +20,7 @@ from contextbase.gate.model import ChangeStatus
 from contextbase.identity.levels import Level
 from contextbase.identity.model import Action
 from contextbase.workspaces.checkpoints import Wish
+from contextbase.workspaces.model import NamedWorkspace
 from contextbase.workspaces.settlement import ConflictsIn
 
 
@@ -122,8 +123,8 @@ async def test_who_writes_where_something_is_hidden_learns_nothing_of_it(world: 
     for name in ("there.key", "nothing.key"):
         (folder / name).write_bytes(b"mine\n")
         agent, workspaces = await world.agent("ann"), world.agents.workspaces
-        _, look = await workspaces.status(agent, world.project_id)
-        [file], _ = await workspaces.diff(agent, world.project_id)
+        _, look = await workspaces.status(agent, NamedWorkspace(world.project_id))
+        [file], _ = await workspaces.diff(agent, NamedWorkspace(world.project_id))
         committed = await world.commit("ann")
         [one] = committed.refused
         told[name] = [
@@ -207,10 +208,10 @@ async def test_who_may_only_read_stores_and_changes_nothing(world: WorkspaceWorl
     await world.create("ann")
     ann = await world.agent("ann")
     reader = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
-    folder = (await world.agents.workspaces.path(reader, world.project_id)).path
+    folder = (await world.agents.workspaces.path(reader, NamedWorkspace(world.project_id))).path
     (folder / "a.txt").write_bytes(b"a\n")
     with pytest.raises(Forbidden):
-        await world.agents.workspaces.commit(reader, world.project_id, wish=Wish())
+        await world.agents.workspaces.commit(reader, NamedWorkspace(world.project_id), wish=Wish())
     async with world.services.database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM blobs") == 0
     assert (await world.complete("ann")).is_removed
@@ -223,7 +224,7 @@ async def test_who_may_only_read_abandons_nobodys_work(world: WorkspaceWorld) ->
     ann = await world.agent("ann")
     reader = replace(ann, grant=replace(ann.grant, actions=frozenset({Action.READ})))
     with pytest.raises(Forbidden):
-        await world.agents.workspaces.abandon(reader, world.project_id)
+        await world.agents.workspaces.abandon(reader, NamedWorkspace(world.project_id))
     assert (folder / "a.txt").read_bytes() == b"a\n"
 
 
@@ -231,7 +232,7 @@ async def test_every_answer_counts_the_commits_that_were_made(world: WorkspaceWo
     folder = await world.create("ann")
     ann = await world.agent("ann")
     (folder / "a.txt").write_bytes(b"a\n")
-    record, _ = await world.agents.workspaces.commit(ann, world.project_id, wish=Wish())
+    record, _ = await world.agents.workspaces.commit(ann, NamedWorkspace(world.project_id), wish=Wish())
     assert record.checkpoint == 1
     (folder / "b.txt").write_bytes(b"b\n")
     assert (await world.complete("ann")).record.checkpoint == 2
@@ -407,7 +408,7 @@ async def test_nobody_sees_anothers_work_before_it_is_committed(world: Workspace
 async def test_abandoned_work_is_gone_and_the_project_as_it_was(world: WorkspaceWorld) -> None:
     folder = await world.create("ann")
     (folder / "a.txt").write_bytes(b"a\n")
-    await world.agents.workspaces.abandon(await world.agent("ann"), world.project_id)
+    await world.agents.workspaces.abandon(await world.agent("ann"), NamedWorkspace(world.project_id))
     assert not folder.exists()
     assert await world.head() == 0
     with pytest.raises(NotFound):
@@ -420,7 +421,7 @@ async def test_a_view_that_was_narrowed_is_not_shown_again_but_its_work_is_commi
     (folder / "a.txt").write_bytes(b"work\n")
     await world.rule("secret.txt", Level.HIDDEN)
     with pytest.raises(Forbidden):
-        await world.agents.workspaces.path(await world.agent("ann"), world.project_id)
+        await world.agents.workspaces.path(await world.agent("ann"), NamedWorkspace(world.project_id))
     assert (await world.complete("ann")).is_removed
     assert await world.tree() == {"a.txt": b"work\n", "secret.txt": b"s\n"}
     assert read_tree(await world.create("ann")) == {"a.txt": b"work\n"}
@@ -431,12 +432,12 @@ async def test_only_who_may_make_tokens_for_an_agent_acts_for_it(world: Workspac
     created = await workspaces.create(world.owner, project, "ann")
     (created.record.path / "a.txt").write_bytes(b"a\n")
     ann, ben = await world.agent("ann"), await world.agent("ben")
-    assert (await workspaces.path(ann, project)).path == created.record.path
+    assert (await workspaces.path(ann, NamedWorkspace(project))).path == created.record.path
     with pytest.raises(Forbidden):
         await workspaces.create(ben, project, "ann")
     with pytest.raises(Forbidden):
-        await workspaces.complete(ben, project, "ann", wish=Wish())
-    await workspaces.complete(world.owner, project, "ann", wish=Wish())
+        await workspaces.complete(ben, NamedWorkspace(project, "ann"), wish=Wish())
+    await workspaces.complete(world.owner, NamedWorkspace(project, "ann"), wish=Wish())
     async with world.services.database.connection() as connection:
         row = await connection.fetchrow(
             "SELECT p.name, c.operator_type FROM commits c JOIN principals p ON p.id = c.principal_id"
@@ -470,16 +471,16 @@ async def test_a_diff_shows_what_is_not_committed_yet_page_by_page(world: Worksp
     (folder / "b.txt").rename(folder / "moved.txt")
     (folder / "c.txt").unlink()
     agent, workspaces = await world.agent("ann"), world.agents.workspaces
-    files, more = await workspaces.diff(agent, world.project_id, limit=2)
+    files, more = await workspaces.diff(agent, NamedWorkspace(world.project_id), limit=2)
     assert [(file.path, file.status) for file in files] == [("a.txt", "changed"), ("c.txt", "removed")]
     assert files[0].hunks[0].lines == (b" one\n", b"-two\n", b"+TWO\n")
-    rest, end = await workspaces.diff(agent, world.project_id, after=more or "")
+    rest, end = await workspaces.diff(agent, NamedWorkspace(world.project_id), after=more or "")
     assert ([(file.path, file.old_path, file.status) for file in rest], end) == (
         [("moved.txt", "b.txt", "renamed")],
         None,
     )
     await world.commit("ann")
-    assert await workspaces.diff(agent, world.project_id) == ([], None)
+    assert await workspaces.diff(agent, NamedWorkspace(world.project_id)) == ([], None)
 
 
 async def test_only_the_servers_account_can_list_which_projects_have_a_mirror(world: WorkspaceWorld) -> None:

@@ -15,6 +15,7 @@ from contextbase.workspaces import editor as editor_module
 from contextbase.workspaces.editor import FolderEditor
 from contextbase.workspaces.model import FolderContent, Owner
 from contextbase.workspaces.new_files import add_files
+from contextbase.workspaces.refresh.edits import clear_leftovers
 
 FILE = FolderContent(kind=Kind.FILE)
 
@@ -95,3 +96,29 @@ def test_a_folder_is_never_there_with_a_part_of_its_files(tmp_path: Path, monkey
         add(tmp_path, {"a/1": b"new", "b/1": b"new", "b/2": b"new"})
     assert seen == [[], ["a"], ["a"]]
     assert not (tmp_path / "b").exists()
+
+
+def test_a_refresh_that_begins_meanwhile_takes_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out would look as if the session had removed it."""
+    write = editor_module._write_all
+
+    def written(file: int, content: bytes) -> None:
+        write(file, content)
+        with FolderEditor(tmp_path, owner=Owner.of_this_process()) as editor:
+            clear_leftovers(editor)
+
+    monkeypatch.setattr(editor_module, "_write_all", written)
+    add(tmp_path, {"a/1": b"new", "a/2": b"new", "top": b"new"})
+    assert found_in(tmp_path) == dict.fromkeys(("a/1", "a/2", "top"), b"new")
+
+
+def test_what_a_killed_process_was_about_to_add_goes_after_a_while(tmp_path: Path) -> None:
+    left = [tmp_path / ".contextbase/tmp" / name for name in ("new-1", "new-2")]
+    for place in left:
+        place.mkdir(parents=True)
+        (place / "file").write_bytes(b"half")
+        (place / "folder").mkdir()
+    os.utime(left[0], (1, 1))
+    with FolderEditor(tmp_path, owner=Owner.of_this_process()) as editor:
+        clear_leftovers(editor)
+    assert [place.exists() for place in left] == [False, True]

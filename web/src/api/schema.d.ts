@@ -11278,9 +11278,9 @@ export interface operations {
     show_config_api_v1_apps__app__configs__layer__get: {
         parameters: {
             query?: {
+                limit?: number;
                 /** @description A project of the app; null: default. */
                 app_project?: string | null;
-                limit?: number;
             };
             header?: never;
             path: {
@@ -11306,10 +11306,10 @@ export interface operations {
     put_config_api_v1_apps__app__configs__layer__put: {
         parameters: {
             query?: {
-                /** @description A project of the app; null: default. */
-                app_project?: string | null;
                 /** @description 409 if the last version is another. */
                 expected_version?: number | null;
+                /** @description A project of the app; null: default. */
+                app_project?: string | null;
             };
             header?: never;
             path: {
@@ -11371,10 +11371,10 @@ export interface operations {
             };
             header?: never;
             path: {
+                name: string;
                 /** @description The app's name. */
                 app: string;
                 layer: components["schemas"]["ConfigLayer"];
-                name: string;
             };
             cookie?: never;
         };
@@ -11403,10 +11403,10 @@ export interface operations {
             };
             header?: never;
             path: {
+                name: string;
                 /** @description The app's name. */
                 app: string;
                 layer: components["schemas"]["ConfigLayer"];
-                name: string;
             };
             cookie?: never;
         };
@@ -11457,10 +11457,10 @@ export interface operations {
             };
             header?: never;
             path: {
+                name: string;
                 /** @description The app's name. */
                 app: string;
                 layer: components["schemas"]["ConfigLayer"];
-                name: string;
             };
             cookie?: never;
         };
@@ -11489,10 +11489,10 @@ export interface operations {
             };
             header?: never;
             path: {
+                name: string;
                 /** @description The app's name. */
                 app: string;
                 layer: components["schemas"]["ConfigLayer"];
-                name: string;
             };
             cookie?: never;
         };

@@ -1,7 +1,7 @@
 """The way blobs come in and are found: bytes into the store first, then the row that everything else refers to."""
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
@@ -54,6 +54,32 @@ class BlobCatalog:
                 return await self._put_small(spooled)
             return await self._put_large(spooled)
 
+    async def put_bytes(self, content: bytes, *, expected: ContentHash | None = None) -> StoredBlob:
+        """As `put`, of a content that is in memory already."""
+        return await self.put(_whole(content), expected=expected)
+
+    async def put_all(self, contents: Mapping[ContentHash, bytes]) -> None:
+        """As `put`, of several small contents at once."""
+        async with self._database.transaction() as connection:
+            removed = await self.keep_small(connection, contents)
+        for name in removed:
+            await self.put_bytes(contents[name], expected=name)
+
+    async def keep_small(self, connection: Connection, contents: Mapping[ContentHash, bytes]) -> list[ContentHash]:
+        """Store small contents in the caller's transaction; returns those that GC is removing this moment, or that were
+        purged: `put` waits for these."""
+        if not contents:
+            return []
+        rows = await connection.fetch(_SQL.insert_new_blobs, [*contents], [*contents.values()])
+        made = {row["hash"] for row in rows}
+        there = [name for name in contents if name not in made]
+        if not there:
+            return []
+        kept = {row["hash"] for row in await connection.fetch(_SQL.fresh_blobs, there)}
+        if stale := [name for name in there if name not in kept]:
+            kept.update(row["hash"] for row in await connection.fetch(_SQL.renew_blobs, stale))
+        return [name for name in there if name not in kept]
+
     async def _put_small(self, spooled: Spooled) -> StoredBlob:
         body = b"".join([piece async for piece in spooled])
         while True:
@@ -101,6 +127,14 @@ class BlobCatalog:
             found[name] = await self.read(name)
         return found
 
+    async def sizes(self, names: Collection[ContentHash]) -> dict[ContentHash, int]:
+        """Of those of these blobs whose bytes are there."""
+        found = await self._small.sizes(names)
+        for name in set(names) - found.keys():
+            if (size := await self._large.size(name)) is not None:
+                found[name] = size
+        return found
+
     async def bury(self, connection: Connection, names: Sequence[ContentHash], projects: Sequence[ProjectId]) -> None:
         """Put tombstones in the place of these contents in the projects' history, in the caller's transaction. Nobody
         can refer to the contents from then on; `purge` comes after. Raises asyncpg's `ForeignKeyViolationError` if
@@ -120,6 +154,10 @@ class BlobCatalog:
                 if row is not None and not row["live"]:
                     await self._store.delete(name)
                     await connection.execute(_SQL.forget_blob, name)
+
+
+async def _whole(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 async def _refuse_purged(connection: Connection, content_hash: ContentHash) -> None:

@@ -70,9 +70,13 @@ class InlineBlobStore:
         return found
 
     async def size(self, content_hash: ContentHash) -> int | None:
+        return (await self.sizes([content_hash])).get(content_hash)
+
+    async def sizes(self, names: Collection[ContentHash]) -> dict[ContentHash, int]:
+        """Of those of these blobs that are here, in one statement."""
         async with self._database.connection() as connection:
-            size: int | None = await connection.fetchval(_SQL.blob_content_size, content_hash)
-        return size
+            rows = await connection.fetch(_SQL.blob_content_sizes, list(names))
+        return {ContentHash(row["hash"]): row["size"] for row in rows}
 
     async def exists(self, content_hash: ContentHash) -> bool:
         return await self.size(content_hash) is not None

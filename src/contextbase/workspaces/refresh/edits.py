@@ -15,13 +15,14 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from contextbase.durable import FULL
 from contextbase.ids import ContentHash, TreePath
 from contextbase.storage.model import Kind
-from contextbase.workspaces.editor import REPLACED, TEMPORARY, FolderEditor, content_at
-from contextbase.workspaces.folder import hash_of, listing_of, open_file_in
+from contextbase.workspaces.editor import ADDED, REPLACED, TEMPORARY, FolderEditor, content_at
+from contextbase.workspaces.folder import hash_of, listing_of, open_file_in, remove_tree
 from contextbase.workspaces.in_the_way import IN_THE_WAY
 from contextbase.workspaces.model import FolderContent
 from contextbase.workspaces.ports import LocalContent
@@ -34,6 +35,8 @@ __all__ = ["MayBeShown", "Outcome", "StagedEdits", "clear_leftovers"]
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_OPENING: Final = 10.0
 """Seconds after which nobody is still about to open a file that was replaced by then."""
+_LONGEST_FILLING: Final = 3600.0
+"""Seconds after which nobody still fills a folder that nothing was put into by then."""
 
 MayBeShown = Callable[[TreePath], bool]
 Outcome = KeptReason | None
@@ -195,9 +198,11 @@ def clear_leftovers(editor: FolderEditor) -> None:
     """Remove what refreshes and merges have left: what was staged for one that was never begun, and what was replaced
     and holds nothing new, once no program can write to it any more. Not while a journal is open."""
     with contextlib.suppress(OSError), editor.own_folder(TEMPORARY) as temporary:
+        filled = time.time() - _LONGEST_FILLING
         for name, status in listing_of(temporary):
-            if stat.S_ISDIR(status.st_mode):
-                _remove_staging(temporary, name)
+            if stat.S_ISDIR(status.st_mode) and (status.st_mtime < filled or not name.startswith(ADDED)):
+                with contextlib.suppress(OSError):
+                    remove_tree(Path(f"/proc/self/fd/{temporary}/{name}"))
     with contextlib.suppress(OSError), editor.own_folder(REPLACED) as replaced:
         before = time.time() - _LONGEST_OPENING
         for name, status in listing_of(replaced):

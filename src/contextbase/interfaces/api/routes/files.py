@@ -89,7 +89,7 @@ _RAW: Final[dict[str, Any]] = {
 
 
 async def workspace_place(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> Place:
-    return agents.files.workspace(caller, named.project_id, named.agent, workspace_id=named.id)
+    return agents.files.workspace(caller, named)
 
 
 async def _project(

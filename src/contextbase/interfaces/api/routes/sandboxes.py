@@ -38,6 +38,7 @@ from contextbase.wire.sandbox import (
     SandboxPage,
     SandboxView,
 )
+from contextbase.workspaces.model import NamedWorkspace
 
 __all__ = ["router"]
 
@@ -115,7 +116,7 @@ async def exec_command(
     if body.log:
         record = (await agents.sandboxes.status(caller, _id(sandbox_id))).record
         agent = str(record.principal)
-        place = agents.files.workspace(caller, record.project_id, agent, workspace_id=record.workspace_id)
+        place = agents.files.workspace(caller, NamedWorkspace(record.project_id, agent, id=record.workspace_id))
         log = ProgramLog(place=place, program=program_of(command))
     execution = await agents.sandboxes.exec(caller, _id(sandbox_id), command)
     steps = _steps(execution, given, log)

@@ -120,9 +120,7 @@ async def workspace_contents(
     limit: Limit = 100,
 ) -> ContentMatchPage:
     """Likewise, in the folder of an open workspace as it is now, without what is ignored there."""
-    page = await agents.workspace_search.contents(
-        caller, named.project_id, named.agent, query, workspace_id=named.id, cursor=cursor, limit=limit
-    )
+    page = await agents.workspace_search.contents(caller, named, query, cursor=cursor, limit=limit)
     return _content_page(named.project_id, page)
 
 
@@ -137,9 +135,7 @@ async def workspace_names(
     limit: Limit = 100,
 ) -> NameMatchPage:
     """Likewise, of the files and links in it."""
-    page = await agents.workspace_search.names(
-        caller, named.project_id, named.agent, query, workspace_id=named.id, cursor=cursor, limit=limit
-    )
+    page = await agents.workspace_search.names(caller, named, query, cursor=cursor, limit=limit)
     return _name_page(named.project_id, page)
 
 

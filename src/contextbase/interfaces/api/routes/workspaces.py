@@ -1,6 +1,5 @@
 """A private folder for every agent, and the way back."""
 
-from dataclasses import dataclass
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -8,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 
 from contextbase.errors import NotFound
 from contextbase.identity.levels import check_pattern
-from contextbase.ids import ProjectId, TreePath
+from contextbase.ids import TreePath
 from contextbase.interfaces.api.authentication import AuthenticatedAgents, AuthenticatedCaller, AuthenticatedServices
 from contextbase.interfaces.api.document import problem_answers
 from contextbase.interfaces.api.json_body import JsonBodyRoute
@@ -37,7 +36,7 @@ from contextbase.wire.workspace import (
     WorkspaceView,
 )
 from contextbase.workspaces.checkpoints import Wish
-from contextbase.workspaces.model import WorkspaceId
+from contextbase.workspaces.model import NamedWorkspace, WorkspaceId
 from contextbase.workspaces.repository import WorkspaceState
 from contextbase.workspaces.settlement import ConflictsIn
 
@@ -51,15 +50,6 @@ router = APIRouter(
 )
 
 ME: Final = "me"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NamedWorkspace:
-    """The workspace that a path names."""
-
-    project_id: ProjectId
-    agent: str | None  # None: the caller
-    id: WorkspaceId | None  # given: not one that the agent has made since
 
 
 async def named_workspace(
@@ -80,11 +70,11 @@ async def named_workspace(
             project_id = caller.grant.project_id
         if project_id is None:
             project_id = await agents.workspaces.project_of(caller, agent or caller.principal.name)
-        return NamedWorkspace(project_id=project_id, agent=agent, id=None)
+        return NamedWorkspace(project_id, agent)
     record = await agents.workspaces.find(caller, workspace_id)
     if project_id not in (None, record.project_id):
         raise NotFound(f"There is no workspace {workspace_id}.")
-    return NamedWorkspace(project_id=record.project_id, agent=str(record.principal), id=record.id)
+    return NamedWorkspace(record.project_id, str(record.principal), id=record.id)
 
 
 Named = Annotated[NamedWorkspace, Depends(named_workspace)]
@@ -139,14 +129,14 @@ async def list_workspaces(
 @router.get("/{workspace}")
 async def show(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceView:
     """An open workspace. After a crash or reboot the folder is there again when this answers."""
-    found = await agents.workspaces.path(caller, named.project_id, named.agent, workspace_id=named.id)
+    found = await agents.workspaces.path(caller, named)
     return workspace_view(found)
 
 
 @router.get("/{workspace}/status")
 async def status(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceStatusView:
     """What is in the folder and not committed yet. Changes nothing."""
-    record, look = await agents.workspaces.status(caller, named.project_id, named.agent, workspace_id=named.id)
+    record, look = await agents.workspaces.status(caller, named)
     return status_view(record, look)
 
 
@@ -164,9 +154,7 @@ async def diff(
     """How what is not committed yet differs from what the agent was given, or committed last; by path."""
     files, next_after = await agents.workspaces.diff(
         caller,
-        named.project_id,
-        named.agent,
-        workspace_id=named.id,
+        named,
         below=None if path is None else TreePath.parse(path),
         after=after,
         limit=limit,
@@ -186,9 +174,7 @@ async def commit(
     """What changed goes through the gate, and the agent goes on in its folder. Needs 'write' if there is anything.
 
     Sent again after a lost answer, it commits what is new since: nothing happens twice."""
-    record, committed = await agents.workspaces.commit(
-        caller, named.project_id, named.agent, wish=_wish(body), workspace_id=named.id, refresh=refresh
-    )
+    record, committed = await agents.workspaces.commit(caller, named, wish=_wish(body), refresh=refresh)
     return commit_view(record, committed)
 
 
@@ -196,7 +182,7 @@ async def commit(
 async def refresh(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceRefreshView:
     """What others have changed comes into the folder, while the agent works in it: as it is where the agent left a file
     alone, merged where that is clean. Everything else stays as the agent has it."""
-    record, refreshed = await agents.workspaces.refresh(caller, named.project_id, named.agent, workspace_id=named.id)
+    record, refreshed = await agents.workspaces.refresh(caller, named)
     return refresh_view(record, refreshed)
 
 
@@ -210,16 +196,14 @@ async def complete(
     body: WorkspaceCommit | None = None,
 ) -> WorkspaceCompleteView:
     """Commit, then remove the folder, unless it holds what could not be committed. Harmless when done already."""
-    completed = await agents.workspaces.complete(
-        caller, named.project_id, named.agent, wish=_wish(body), workspace_id=named.id, discard=discard
-    )
+    completed = await agents.workspaces.complete(caller, named, wish=_wish(body), discard=discard)
     return complete_view(completed)
 
 
 @router.post("/{workspace}/abandon")
 async def abandon(named: Named, caller: AuthenticatedCaller, agents: AuthenticatedAgents) -> WorkspaceView:
     """Remove the folder and what is in it, for good."""
-    ended = await agents.workspaces.abandon(caller, named.project_id, named.agent, workspace_id=named.id)
+    ended = await agents.workspaces.abandon(caller, named)
     return workspace_view(ended)
 
 

@@ -1,0 +1,115 @@
+"""A leaked secret leaves the snapshots of sessions and the files of messages too."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.support.agent_world import AgentWorld
+from tests.support.scripted_model import script
+
+from contextbase.errors import BlobMissing, ContentPurged
+from contextbase.history.purge import PurgeAnswer, PurgeWanted
+from contextbase.ids import ContentHash, TreePath
+from contextbase.sessions.attachments import AttachedFile
+from contextbase.sessions.model import AgentSession, Land, RunWishes
+from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.sessions.snapshot_repository import SnapshotRepository
+from contextbase.sessions.states import RunState
+
+pytestmark = pytest.mark.timeout(1200)
+
+SECRET = b"password = hunter2\n"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+async def purge(agents: AgentWorld, path: str) -> PurgeAnswer:
+    core = agents.services.core
+    project = await core.projects.find(agents.owner, str(agents.project_id))
+    wanted = PurgeWanted(path=TreePath(path))
+    return await core.purge.purge(agents.owner, agents.project_id, wanted, confirm=project.name)
+
+
+async def stored_paths(agents: AgentWorld, session: AgentSession) -> set[bytes]:
+    """Those that any snapshot of the session has."""
+    async with agents.services.core.database.connection() as connection:
+        rows = await connection.fetch(
+            "SELECT f.path FROM session_snapshot_files f JOIN session_snapshots s ON s.id = f.snapshot_id "
+            "WHERE s.session_id = $1",
+            session.id,
+        )
+    return {row["path"] for row in rows}
+
+
+async def again(agents: AgentWorld, session: AgentSession) -> Path:
+    """The session's folder, made of what is stored."""
+    await agents.host.folder(session)
+    return await agents.folder(session)
+
+
+async def test_a_snapshot_comes_back_without_the_files_that_had_a_purged_content(agents: AgentWorld) -> None:
+    session = await agents.session(land=Land.NEVER)
+    folder = await again(agents, session)
+    own = folder / ".agent_data"
+    own.mkdir(exist_ok=True)
+    for path in (folder / "conf", folder / "notes", own / "said.jsonl"):
+        path.write_bytes(b"kept\n" if path.name == "notes" else SECRET)
+    await agents.host.sync(session, SnapshotReason.CATCH_UP)
+    with (own / "said.jsonl").open("ab") as file:
+        file.write(b"a piece of its own\n")
+    await agents.host.remove(session)
+    lost = {b"conf", b".agent_data/said.jsonl"}
+    assert await stored_paths(agents, session) >= {*lost, b"notes"}
+
+    await agents.put({"prod.env": SECRET})
+    await purge(agents, "prod.env")
+    with pytest.raises((BlobMissing, ContentPurged)):
+        await agents.services.core.catalog.read(ContentHash.of(SECRET))
+    assert not await stored_paths(agents, session) & lost
+    folder = await again(agents, session)
+    assert (folder / "notes").read_bytes() == b"kept\n"
+    assert not any((folder / path.decode()).exists() for path in lost)
+
+
+async def test_a_run_goes_without_a_file_that_was_purged(agents: AgentWorld) -> None:
+    session = await agents.session()
+    attachments = agents.services.core.sessions.attachments
+    files = [AttachedFile(name=name, media_type="text/plain", content=name.encode()) for name in ("a.txt", "b.txt")]
+    wishes = RunWishes(attachments=await attachments.stored(files))
+    sent = await agents.services.core.sessions.service.send(
+        agents.owner, session.id, script({"text": "Seen."}), wishes=wishes
+    )
+    run = await agents.ended(sent)
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    await agents.host.remove(session)
+
+    await agents.put({"leaked": b"a.txt"})
+    await purge(agents, "leaked")
+    with pytest.raises((BlobMissing, ContentPurged)):
+        await agents.services.core.catalog.read(ContentHash.of(b"a.txt"))
+    await agents.host.folder(session)
+    record = await agents.services.agents.workspaces.path(session.caller(), session.workspace)
+    placed = await attachments.place(run.id, record, agents.host.owner)
+    assert placed == [{"path": "upload/b.txt", "media_type": "text/plain"}]
+    assert not (record.path / "upload/a.txt").exists()
+
+
+async def test_a_session_stored_while_its_content_is_purged_does_not_stop_the_purge(agents: AgentWorld) -> None:
+    session = await agents.session(land=Land.NEVER)
+    folder = await again(agents, session)
+    (folder / "conf").write_bytes(SECRET)
+    await agents.host.sync(session, SnapshotReason.CATCH_UP)
+    snapshot = await agents.host.snapshots.newest(session)
+    assert snapshot is not None
+    core = agents.services.core
+    other = replace(agents, project_id=(await core.projects.create(agents.owner, "other")).id)
+    await other.put({"prod.env": SECRET})
+    async with core.database.transaction() as connection:
+        await SnapshotRepository().copy(connection, snapshot, session.id, None)
+        purging = asyncio.create_task(purge(other, "prod.env"))
+        while not await connection.fetchval(WAITING):
+            assert not purging.done()
+            await asyncio.sleep(0.01)
+        await connection.execute("DELETE FROM session_snapshots WHERE id = $1", snapshot.id)  # the new one replaces it
+    await purging
+    assert b"conf" not in await stored_paths(agents, session)
