@@ -57,8 +57,9 @@ export async function open(page: Page, path: string): Promise<void> {
 /** What the built-in model says and does, written into the message. */
 export const script = (...steps: object[]) => `Do as the plan says.\n\`\`\`script\n${JSON.stringify(steps)}\n\`\`\``;
 
-/** What axe finds wrong with the page as it is now. */
+/** What axe finds wrong with the page, once nothing on it changes its colour or opacity any more. */
 export async function violations(page: Page): Promise<string[]> {
+  await page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== "running" || one.effect?.getComputedTiming().endTime === Number.POSITIVE_INFINITY));
   // As a file of the browser's own: the page's policy allows no scripts but the server's.
   await page.evaluate(readFileSync(AXE, "utf8"));
   return await page.evaluate(async () => {

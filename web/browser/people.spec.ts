@@ -153,6 +153,24 @@ describe("apps", () => {
   });
 });
 
+it("the store's button looks the same before and after its apps are there", async () => {
+  const { page } = browser;
+  let answer = () => {};
+  const isWanted = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route("**/api/v1/apps/store", async (route) => {
+    await isWanted;
+    await route.continue();
+  });
+  await open(page, "/store");
+  const button = page.locator('main button:has-text("New app")');
+  const before = await button.getAttribute("class");
+  answer();
+  await page.waitForSelector("article");
+  expect(await button.getAttribute("class")).toBe(before);
+});
+
 it("one person on one machine meets no store, and no account to make", async () => {
   // The test's server has apps; the page is told that there are none.
   const { page } = browser;

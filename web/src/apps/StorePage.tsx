@@ -32,7 +32,7 @@ export function StorePage() {
   return (
     <>
       <PageHeader title={t.apps.title} chips={store.data && <Chip>{t.apps.count(store.data.length)}</Chip>}>
-        {isAdmin && <Button look={store.data?.length ? "plain" : "primary"} keys="n" onClick={() => setNew(true)}>{t.apps.new}</Button>}
+        {isAdmin && <Button look={store.data?.length === 0 ? "primary" : "plain"} keys="n" onClick={() => setNew(true)}>{t.apps.new}</Button>}
       </PageHeader>
       <div className="min-h-0 flex-1 overflow-auto">
         {store.isPending && <Skeleton lines={6} />}
