@@ -215,6 +215,7 @@ class ScanProblem(StrEnum):
     TOO_LARGE = "too_large"
     UNREADABLE = "unreadable"
     SECRET = "secret"  # noqa: S105 - it looks like one, and nobody allowed it
+    PURGED = "purged"  # the project does not take this content again
 
 
 class WorkspaceState(StrEnum):

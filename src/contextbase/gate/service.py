@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -112,12 +112,8 @@ class Gate:
             await self._head.read(connection, project_id)
         blob = await self._catalog.put(content, expected=expected)
         async with self._database.connection() as connection:
-            if caller.may_read:
-                authority = await self.authority(connection, caller, project_id)
-                for path in (
-                    await self._repository.purged_for(connection, project_id, [blob.hash], authority)
-                ).values():
-                    raise purged_at(path)
+            for path in (await self.purged(connection, caller, project_id, [blob.hash])).values():
+                raise purged_at(path)
             await connection.execute(_SQL.record_upload, project_id, caller.principal.id, blob.hash, blob.size)
         return blob
 
@@ -161,6 +157,15 @@ class Gate:
     async def authority(self, connection: Connection, caller: Caller, project_id: ProjectId) -> PathAuthority:
         """What the caller may see and do in the project."""
         return (await self.opened(connection, caller, project_id)).authority
+
+    async def purged(
+        self, connection: Connection, caller: Caller, project_id: ProjectId, names: Collection[ContentHash]
+    ) -> dict[ContentHash, TreePath]:
+        """Those of these contents that the project does not take again from the caller, and where each stood."""
+        opened = await self.opened(connection, caller, project_id)
+        if not opened.policy.has_purged or not caller.may_read:
+            return {}
+        return await self._repository.purged_for(connection, project_id, names, opened.authority)
 
     async def _stored_ahead(self, caller: Caller, request: CommitRequest) -> set[ContentHash]:
         """Store the large contents that the request brings along, where the caller may write."""

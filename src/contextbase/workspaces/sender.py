@@ -112,19 +112,21 @@ class Sender:
         message_id: str | None = None,
         run: str | None = None,
     ) -> tuple[Checkpoint | None, tuple[Reported, ...]]:
-        """Store what is to be sent and write down that it will be; also what would not hold still meanwhile.
+        """Store what is to be sent and write down that it will be; also what cannot be sent, and what would not hold
+        still meanwhile.
 
         None: nothing is to be sent. Raises `Forbidden` (the grant), `TooLarge` beyond the quota, `Conflict` if another
         call was quicker."""
         caller.require(Action.WRITE, record.project_id)
         self._check_quota(record, look.changes)
+        purged = await self._purged(caller, record, look.changes)
         work = await (await self.node.site()).provider.work_folder(record.id)
-        changed = {change.path for change in look.found.changes}
+        changed = {change.path for change in look.found.changes} - purged.keys()
         wanted = [change for change in look.changes if change.path in changed and not change.is_only_moved]
         busy, last = await self._store(caller, record, work, wanted)
         contents, moved = await in_thread(read_contents, work, last)
         busy |= moved
-        changes = tuple(change for change in look.changes if change.path not in busy)
+        changes = tuple(change for change in look.changes if change.path not in busy | purged.keys())
         checkpoint = Checkpoint(
             number=record.checkpoint,
             changes=changes,
@@ -133,13 +135,13 @@ class Sender:
             run=run,
             moved=tuple(moved_folders(look.found, changes)),
         )
+        unsent = {
+            path: (ScanProblem.BUSY, f"{path} changed while it was read; commit again when it is done.")
+            for path in busy
+        } | {path: (ScanProblem.PURGED, reason) for path, reason in purged.items()}
         reported = tuple(
-            Reported(
-                name=os.fsencode(path),
-                problem=ScanProblem.BUSY,
-                reason=f"{path} changed while it was read; commit again when it is done.",
-            )
-            for path in sorted(busy)
+            Reported(name=os.fsencode(path), problem=problem, reason=reason)
+            for path, (problem, reason) in sorted(unsent.items())
         )
         if not checkpoint.changes:
             return None, reported
@@ -187,6 +189,22 @@ class Sender:
                 for change, one in zip(part, answer.changes, strict=False)  # then come others' files in moved folders
             ]
         return answered, None
+
+    async def _purged(
+        self, caller: Caller, record: WorkspaceRecord, changes: Sequence[PendingChange]
+    ) -> dict[str, str]:
+        """The paths whose contents the project does not take again, with the reason. The gate would refuse a whole
+        commit because of one of them."""
+        names = {change.path: change.content.hash for change in changes if change.content and change.content.hash}
+        if not names:
+            return {}
+        async with self.database.connection() as connection:
+            found = await self.gate.purged(connection, caller, record.project_id, {*names.values()})
+        return {
+            path: f"What {path} has was purged from the project. Remove it from the folder, or change it."
+            for path, name in names.items()
+            if name in found
+        }
 
     def _check_quota(self, record: WorkspaceRecord, changes: Sequence[PendingChange]) -> None:
         size = sum(change.content.size for change in changes if change.content and not change.is_only_moved)

@@ -113,3 +113,22 @@ async def test_a_session_stored_while_its_content_is_purged_does_not_stop_the_pu
         await connection.execute("DELETE FROM session_snapshots WHERE id = $1", snapshot.id)  # the new one replaces it
     await purging
     assert b"conf" not in await stored_paths(agents, session)
+
+
+@pytest.mark.parametrize("secret", [SECRET, SECRET * 20_000], ids=["small", "large"])
+async def test_a_run_lands_all_but_the_copies_of_a_purged_file(agents: AgentWorld, secret: bytes) -> None:
+    await agents.put({"prod.conf": secret, "old.conf": secret})
+    session = await agents.session()
+    folder = await again(agents, session)
+    (folder / "copy.conf").write_bytes(secret)
+    (folder / "old.conf").rename(folder / "moved.conf")
+    await purge(agents, "prod.conf")
+    sent = await agents.send(session, script({"tool": "bash", "input": {"command": "echo new > notes"}}))
+    run = await agents.ended(sent)
+    assert run.state is RunState.SUCCEEDED, (run.reason, run.message)
+    assert run.landed is not None
+    assert (run.landed["counts"], run.landed["held_back"]) == ({"written": 1}, 2)
+    assert await agents.read("notes") == b"new\n"
+    assert {(folder / name).read_bytes() for name in ("copy.conf", "moved.conf")} == {secret}
+    assert await agents.read("copy.conf") is None
+    assert await agents.read("moved.conf") is None

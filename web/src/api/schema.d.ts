@@ -6124,7 +6124,7 @@ export interface components {
          * @description Why something in a workspace is not part of its changes.
          * @enum {string}
          */
-        ScanProblem: "name" | "special" | "busy" | "too_large" | "unreadable" | "secret";
+        ScanProblem: "name" | "special" | "busy" | "too_large" | "unreadable" | "secret" | "purged";
         ScopedCommitItem: {
             /**
              * @description discriminator enum property added by openapi-typescript
