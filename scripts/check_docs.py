@@ -11,7 +11,7 @@ from contextbase.config import Settings
 from contextbase.interfaces.cli.main import app
 
 ROOT = Path(__file__).parent.parent
-LONGEST = {"README.md": 130, "docs/architecture.md": 240, "CONTRIBUTING.md": 60}
+LONGEST = {"README.md": 130, "docs/architecture.md": 200, "CONTRIBUTING.md": 60}
 
 
 def main() -> int:
