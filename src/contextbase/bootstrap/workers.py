@@ -59,6 +59,7 @@ async def open_worker_services(
     programs = core.sessions.agents.programs
     snapshots = SessionSnapshots(
         database=database,
+        gate=core.gate,
         catalog=foundation.catalog,
         repository=SnapshotRepository(),
         registry=registry,

@@ -19,6 +19,7 @@ import asyncpg
 
 from contextbase.db.database import Database
 from contextbase.errors import BlobCorrupted, BlobMissing, Conflict
+from contextbase.gate.service import Gate
 from contextbase.ids import ContentHash, TreePath, new_uuid
 from contextbase.sessions.model import AgentSession, RunId
 from contextbase.sessions.repository import SessionRepository
@@ -57,6 +58,7 @@ _OF_ANOTHER_KIND: Final = {errno.EINVAL, errno.ELOOP, errno.ENOTDIR, errno.ENXIO
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionSnapshots:
     database: Database
+    gate: Gate
     catalog: BlobCatalog
     repository: SnapshotRepository
     registry: WorkspaceRepository
@@ -74,7 +76,8 @@ class SessionSnapshots:
         message_id: str | None = None,
     ) -> SessionSnapshot:
         """Store what the session has now; when this returns all of it was found in the store. A program may write on
-        meanwhile: each file is as it was at some moment. Raises `NotFound` when the session has no folder here."""
+        meanwhile: each file is as it was at some moment. What was purged from the project is not stored again. Raises
+        `NotFound` when the session has no folder here."""
         anew = False
         for left in reversed(range(_TRIES)):
             try:
@@ -170,10 +173,13 @@ class SessionSnapshots:
         found = await in_thread(self._found, work, look)
         earlier = {} if anew else await self._earlier(session)
         stored = [await self._stored(work, one, earlier.get(one.name)) for one in found]
-        files = [file for file in stored if file is not None]
         names = {one.name for one in found}
-        await self._store_changes(work, look.changes, earlier)
+        files = [file for file in stored if file is not None]
         files += [file for change in look.changes for file in _uncommitted(change) if file.name not in names]
+        purged = await self._purged(session, files)
+        files = [file for file in files if not any(piece.hash in purged for piece in file.pieces)]
+        changes = [change for change in look.changes if not (change.content and change.content.hash in purged)]
+        await self._store_changes(work, changes, earlier)
         snapshot = SessionSnapshot(
             id=SnapshotId(new_uuid()),
             session_id=session.id,
@@ -193,6 +199,11 @@ class SessionSnapshots:
             await self.repository.insert(connection, snapshot, files)
             await self.repository.prune(connection, session.id, kept=_KEPT)
         return snapshot
+
+    async def _purged(self, session: AgentSession, files: Iterable[SessionFile]) -> Collection[ContentHash]:
+        names = {piece.hash for file in files for piece in file.pieces}
+        async with self.database.connection() as connection:
+            return await self.gate.purged(connection, session.caller(), session.project_id, names)
 
     def _found(self, work: Path, look: ScanResult) -> list[StateFile]:
         with FolderEditor(work, owner=self.workspaces.node.owner) as editor:

@@ -132,3 +132,23 @@ async def test_a_run_lands_all_but_the_copies_of_a_purged_file(agents: AgentWorl
     assert {(folder / name).read_bytes() for name in ("copy.conf", "moved.conf")} == {secret}
     assert await agents.read("copy.conf") is None
     assert await agents.read("moved.conf") is None
+
+
+async def test_a_session_does_not_store_again_what_was_purged(agents: AgentWorld) -> None:
+    await agents.put({"prod.conf": SECRET})
+    session = await agents.session(land=Land.NEVER)
+    folder = await again(agents, session)
+    own = folder / ".agent_data"
+    own.mkdir(exist_ok=True)
+    for path in (folder / "copy.conf", own / "copy"):
+        path.write_bytes(SECRET)
+    (own / "said").write_bytes(SECRET + b"and more\n")
+    await purge(agents, "prod.conf")
+    await agents.host.sync(session, SnapshotReason.CATCH_UP)
+    assert await stored_paths(agents, session) & {b"copy.conf", b".agent_data/copy", b".agent_data/said"} == {
+        b".agent_data/said"
+    }
+    await agents.host.remove(session)
+    folder = await again(agents, session)
+    assert (folder / ".agent_data/said").read_bytes() == SECRET + b"and more\n"
+    assert not (folder / "copy.conf").exists()
