@@ -28,7 +28,10 @@ SELECT coalesce(max(number), 0) + 1 AS number, coalesce(max(last), 0) + 1 AS fir
 INSERT INTO search_segments (number, first, last) VALUES ($1, $2, $3)
 
 -- name: insert_blobs
-INSERT INTO search_blobs (id, hash, left_out) SELECT * FROM unnest($1::integer[], $2::bytea[], $3::text[])
+-- In order of hash, as a purge locks contents: so the two cannot deadlock.
+INSERT INTO search_blobs (id, hash, left_out)
+SELECT * FROM unnest($1::integer[], $2::bytea[], $3::text[]) AS blob (id, hash, left_out)
+ORDER BY hash
 
 -- name: advance
 INSERT INTO search_progress (project_id, seq) VALUES ($1, $2)

@@ -412,8 +412,11 @@ INSERT INTO session_snapshots (id, session_id, run_id, message_id, project_id, e
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp())
 
 -- name: insert_snapshot_files
+-- In order of hash, as a purge locks contents: so the two cannot deadlock.
 INSERT INTO session_snapshot_files (snapshot_id, path, position, kind, content_hash, size, mode, base_seq)
 SELECT $1, * FROM unnest($2::bytea[], $3::integer[], $4::text[], $5::bytea[], $6::bigint[], $7::integer[], $8::bigint[])
+       AS file (path, position, kind, content_hash, size, mode, base_seq)
+ORDER BY content_hash
 
 -- name: newest_snapshot
 SELECT * FROM session_snapshots WHERE session_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1
@@ -504,9 +507,11 @@ SELECT $2, $3, $4, message_id, project_id, epoch, coalesce($5, base_seq), reason
 FROM session_snapshots WHERE id = $1
 
 -- name: copy_snapshot_files
+-- In order of hash, as a purge locks contents: so the two cannot deadlock.
 INSERT INTO session_snapshot_files (snapshot_id, path, position, kind, content_hash, size, mode, base_seq)
 SELECT $2, path, position, kind, content_hash, size, mode, CASE WHEN base_seq IS NOT NULL THEN coalesce($3, base_seq) END
 FROM session_snapshot_files WHERE snapshot_id = $1
+ORDER BY content_hash
 
 -- name: forget_snapshots_of_run
 UPDATE session_snapshots SET run_id = NULL WHERE run_id = $1
@@ -536,8 +541,11 @@ INSERT INTO project_environments (project_id, image, setup) VALUES ($1, $2, $3)
 ON CONFLICT (project_id) DO UPDATE SET image = excluded.image, setup = excluded.setup, updated_at = clock_timestamp()
 
 -- name: insert_attachments
+-- In order of hash, as a purge locks contents: so the two cannot deadlock.
 INSERT INTO run_attachments (run_id, position, name, media_type, size, content_hash)
 SELECT $1, * FROM unnest($2::integer[], $3::text[], $4::text[], $5::bigint[], $6::bytea[])
+       AS file (position, name, media_type, size, content_hash)
+ORDER BY content_hash
 
 -- name: attachments_of_run
 SELECT name, media_type, size, content_hash FROM run_attachments WHERE run_id = $1 ORDER BY position

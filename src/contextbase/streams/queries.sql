@@ -84,9 +84,11 @@ ON CONFLICT (scope_kind, scope_id) DO UPDATE SET number = stream_heads.number + 
 RETURNING scope_kind, scope_id, number
 
 -- name: insert_events
+-- Bodies in order of hash, as a purge locks contents: so the two cannot deadlock.
 INSERT INTO stream_events (scope_kind, scope_id, number, kind, principal_id, path, payload, content_hash, size)
 SELECT * FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::jsonb[], $8::bytea[],
-                     $9::bigint[])
+                     $9::bigint[]) AS event (scope_kind, scope_id, number, kind, principal_id, path, payload, body, size)
+ORDER BY body
 
 -- name: prune_events
 -- At most $3 events of one kind of scope that are older than $2. What another server is removing is left to it.

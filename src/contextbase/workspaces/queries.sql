@@ -341,7 +341,9 @@ WHERE id = $1 AND state <> 'open'
 DELETE FROM workspaces WHERE id = $1 AND state = 'open' AND checkpoint = 0 AND pending IS NULL
 
 -- name: store_uploads
--- What a checkpoint is about to name, kept for its writer meanwhile.
+-- What a checkpoint is about to name, kept for its writer meanwhile. In order of hash, as a purge locks contents: so the
+-- two cannot deadlock.
 INSERT INTO uploads (project_id, principal_id, content_hash, size)
-SELECT $1, $2, * FROM unnest($3::bytea[], $4::bigint[])
+SELECT $1, $2, * FROM unnest($3::bytea[], $4::bigint[]) AS upload (content_hash, size)
+ORDER BY content_hash
 ON CONFLICT (project_id, principal_id, content_hash) DO UPDATE SET uploaded_at = clock_timestamp()
