@@ -48,5 +48,10 @@ class Spares:
         group = None if self._groups is None else self._groups.below(f"{_PREFIX}{uuid4().hex}")
         if group is not None:
             group.make(NO_LIMITS)
-        conversation = await self._launcher.open(() if group is None else group.members)
+        try:
+            conversation = await self._launcher.open(() if group is None else group.members)
+        except BaseException:
+            if group is not None:
+                await remove_group(group)
+            raise
         return Spare(conversation=conversation, group=group)
