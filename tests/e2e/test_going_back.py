@@ -74,6 +74,7 @@ async def test_a_purged_content_is_gone_and_says_so(project: Project) -> None:
     await project.write("a.txt", "mended\n", base=1)
     shown = (await ask(project, "purge", path="a.txt", dry_run=True)).json()
     assert (len(shown["hashes"]), shown["purged"]) == (2, False)
+    assert (shown["session_files"], shown["attachments"]) == (0, 0)
     assert_problem(await ask(project, "purge", path="a.txt", confirm="yes"), 400, "invalid_input")
     made = (await ask(project, "purge", path="a.txt", confirm=project.name)).json()
     assert (made["purged"], [file["path"] for file in made["deleted"]]) == (True, ["a.txt"])

@@ -47,7 +47,9 @@ class PurgeWanted:
 class PurgePreview:
     contents: tuple[ContentHash, ...]
     heads: tuple[tuple[ProjectId, TreePath], ...]  # files that hold one of them now, and will be deleted
-    projects: tuple[ProjectId, ...]  # in whose history they are: contents that are equal are stored once
+    projects: tuple[ProjectId, ...]  # in whose history or sessions they are: contents that are equal are stored once
+    session_files: int  # in snapshots of sessions, of whatever project; each counts once, in however many it is
+    attachments: int  # files of messages
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,11 +83,14 @@ class Purge:
             await self.gate.opened(connection, caller, project_id)
             names = await self._names(connection, project_id, wanted)
             heads = await connection.fetch(_SQL.heads_with, names)
-            projects = await connection.fetch(_SQL.projects_with, names)
+            held = await _held(connection, names)
+            [uses] = await connection.fetch(_SQL.session_uses, names)
         return PurgePreview(
             contents=tuple(names),
             heads=tuple((ProjectId(row["project_id"]), TreePath.stored(row["path"])) for row in heads),
-            projects=tuple(ProjectId(row["project_id"]) for row in projects),
+            projects=tuple(held),
+            session_files=uses["files"],
+            attachments=uses["attachments"],
         )
 
     async def purge(
@@ -128,15 +133,15 @@ class Purge:
 
     async def _names(self, connection: Connection, project_id: ProjectId, wanted: PurgeWanted) -> list[ContentHash]:
         if wanted.content is not None:
-            is_there = bool(await connection.fetch(_SQL.projects_with, [wanted.content]))
-            # A purge that could not remove the bytes is repeated when history does not name them any more.
-            is_there = is_there or await connection.fetchval(_SQL.was_purged, wanted.content)
+            is_there = bool(await _held(connection, [wanted.content]))
+            # A purge that could not remove the bytes is repeated when nothing names them any more.
+            is_there = is_there or await connection.fetchval(_SQL.is_left_of_a_purge, wanted.content)
             names = [wanted.content] if is_there else []
         else:
             rows = await connection.fetch(_SQL.contents_of_path, project_id, wanted.path)
             names = [ContentHash(row["content_hash"]) for row in rows]
         if not names:
-            raise NotFound("There is no such content in history.")
+            raise NotFound("There is no such content in history or in sessions.")
         told = sorted(name for name in names if name != _NOTHING)
         if not told:
             raise InvalidInput("An empty file holds nothing to purge.")
@@ -173,16 +178,17 @@ class Purge:
         names: Sequence[ContentHash],
         wanted: PurgeWanted,
     ) -> bool:
-        """Everything but the bytes, under the locks of the heads and contents; False if a head holds one again."""
+        """Everything but the bytes, under the locks of the heads and contents; False if a head holds one again, or a
+        session of another project has got one meanwhile."""
         async with self.database.transaction() as connection:
-            held: dict[ProjectId, list[str]] = {}
-            for row in await connection.fetch(_SQL.contents_in, names):
-                held.setdefault(ProjectId(row["project_id"]), []).append(str(ContentHash(row["content_hash"])))
-            projects = list(held)
+            projects = list(await _held(connection, names))
             await connection.execute(_SQL.lock_projects, projects)
             if await connection.fetch(_SQL.heads_with, names):
                 return False
             await connection.execute(_SQL.lock_contents, names)
+            held = await _held(connection, names)
+            if not held.keys() <= set(projects):  # a commit there could hold its trail and wait for our contents
+                return False
             await connection.execute(_SQL.forget_copies, projects, names)
             await self.catalog.bury(connection, names, projects)
             for project_id, own in held.items():  # a trail tells of its own project alone
@@ -191,11 +197,20 @@ class Purge:
                     by=caller.actor,
                     action="purge",
                     path=wanted.path if project_id == purged_in else None,
-                    summary=f"{caller.principal.name} purged {len(own)} content{'s' * (len(own) > 1)} from history.",
-                    details={"contents": sorted(own)},
+                    summary=f"{caller.principal.name} purged {len(own)} content{'s' * (len(own) > 1)} from history "
+                    "and sessions.",
+                    details={"contents": own},
                 )
                 await self.audit.append(connection, project_id, [entry])
         return True
+
+
+async def _held(connection: Connection, names: Sequence[ContentHash]) -> dict[ProjectId, list[str]]:
+    """Which of the contents are in whose history or sessions, in order."""
+    held: dict[ProjectId, list[str]] = {}
+    for row in await connection.fetch(_SQL.contents_in, names):
+        held.setdefault(ProjectId(row["project_id"]), []).append(str(ContentHash(row["content_hash"])))
+    return {project_id: sorted(held[project_id]) for project_id in sorted(held)}
 
 
 def _check(caller: Caller) -> None:

@@ -166,20 +166,13 @@ FROM versions v JOIN projects p ON p.id = v.project_id
 WHERE v.content_hash = ANY ($1::bytea[]) AND v.replaced_seq IS NULL AND p.deleted_at IS NULL
 ORDER BY v.project_id, v.path
 
--- name: projects_with
--- The projects in whose history these contents are.
-SELECT project_id FROM versions WHERE content_hash = ANY ($1::bytea[]) OR sent_hash = ANY ($1::bytea[])
-UNION
-SELECT project_id FROM side_versions WHERE content_hash = ANY ($1::bytea[])
-UNION
-SELECT project_id FROM uploads WHERE content_hash = ANY ($1::bytea[])
-
--- name: was_purged
--- Whether the content was purged from any project before.
+-- name: is_left_of_a_purge
+-- Whether the content was purged from any project's history before, or only its bytes are still to be removed.
 SELECT EXISTS (SELECT FROM purged_contents WHERE purged_hash = $1)
+    OR EXISTS (SELECT FROM blobs WHERE hash = $1 AND NOT live)
 
 -- name: contents_in
--- Which of these contents are in whose history.
+-- Which of these contents are in whose history or sessions.
 SELECT project_id, content_hash FROM versions WHERE content_hash = ANY ($1::bytea[])
 UNION
 SELECT project_id, sent_hash FROM versions WHERE sent_hash = ANY ($1::bytea[])
@@ -187,6 +180,22 @@ UNION
 SELECT project_id, content_hash FROM side_versions WHERE content_hash = ANY ($1::bytea[])
 UNION
 SELECT project_id, content_hash FROM uploads WHERE content_hash = ANY ($1::bytea[])
+UNION
+SELECT s.project_id, f.content_hash
+FROM session_snapshot_files f JOIN session_snapshots s ON s.id = f.snapshot_id
+WHERE f.content_hash = ANY ($1::bytea[])
+UNION
+SELECT s.project_id, a.content_hash
+FROM run_attachments a JOIN agent_runs r ON r.id = a.run_id JOIN agent_sessions s ON s.id = r.session_id
+WHERE a.content_hash = ANY ($1::bytea[])
+
+-- name: session_uses
+-- How many files of sessions have these contents, each counted once however many snapshots have it; and how many files
+-- were sent with messages.
+SELECT (SELECT count(DISTINCT (s.session_id, f.path))
+        FROM session_snapshot_files f JOIN session_snapshots s ON s.id = f.snapshot_id
+        WHERE f.content_hash = ANY ($1::bytea[])) AS files,
+       (SELECT count(*) FROM run_attachments WHERE content_hash = ANY ($1::bytea[])) AS attachments
 
 -- name: lock_projects
 SELECT id FROM projects WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE

@@ -125,5 +125,7 @@ class PurgedFileView(BaseModel):
 class PurgeView(BaseModel):
     hashes: list[str] = Field(description="The contents that are, or would be, gone.")
     deleted: list[PurgedFileView] = Field(description="Files that held one of them, and are or would be deleted.")
-    projects: list[UUID] = Field(description="In whose history they were.")
+    projects: list[UUID] = Field(description="In whose history or sessions they were.")
+    session_files: int = Field(description="Files in snapshots of sessions that are, or would be, gone.")
+    attachments: int = Field(description="Files sent with messages that are, or would be, gone.")
     purged: bool

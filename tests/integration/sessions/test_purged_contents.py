@@ -1,8 +1,10 @@
 """A leaked secret leaves the snapshots of sessions and the files of messages too."""
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from tests.support.agent_world import AgentWorld
@@ -28,6 +30,13 @@ async def purge(agents: AgentWorld, path: str) -> PurgeAnswer:
     project = await core.projects.find(agents.owner, str(agents.project_id))
     wanted = PurgeWanted(path=TreePath(path))
     return await core.purge.purge(agents.owner, agents.project_id, wanted, confirm=project.name)
+
+
+async def purges_told(agents: AgentWorld) -> dict[UUID, list[str]]:
+    """The contents that each project's audit trail says were purged."""
+    async with agents.services.core.database.connection() as connection:
+        rows = await connection.fetch("SELECT chain, details FROM audit WHERE action = 'purge'")
+    return {row["chain"]: json.loads(row["details"])["contents"] for row in rows}
 
 
 async def stored_paths(agents: AgentWorld, session: AgentSession) -> set[bytes]:
@@ -92,6 +101,61 @@ async def test_a_run_goes_without_a_file_that_was_purged(agents: AgentWorld) -> 
     placed = await attachments.place(run.id, record, agents.host.owner)
     assert placed == [{"path": "upload/b.txt", "media_type": "text/plain"}]
     assert not (record.path / "upload/a.txt").exists()
+
+
+async def test_what_only_sessions_have_is_shown_purged_by_its_hash_and_told_in_their_projects(
+    agents: AgentWorld,
+) -> None:
+    session = await agents.session(land=Land.NEVER)
+    core = agents.services.core
+    attached = await core.sessions.attachments.stored(
+        [AttachedFile(name="conf", media_type="text/plain", content=SECRET)]
+    )
+    wishes = RunWishes(attachments=attached)
+    await agents.ended(
+        await core.sessions.service.send(agents.owner, session.id, script({"text": "Seen."}), wishes=wishes)
+    )
+    folder = await again(agents, session)
+    (folder / "conf").write_bytes(SECRET)
+    for _ in range(2):
+        await agents.host.sync(session, SnapshotReason.CATCH_UP)
+    await agents.host.remove(session)
+    other = await core.projects.create(agents.owner, "other")
+    wanted = PurgeWanted(content=ContentHash.of(SECRET))
+
+    shown = await core.purge.preview(agents.owner, other.id, wanted)
+    assert (shown.heads, shown.projects, shown.attachments) == ((), (agents.project_id,), 1)
+    assert shown.session_files == len({b"conf", b"upload/conf"} & await stored_paths(agents, session))
+    await core.purge.purge(agents.owner, other.id, wanted, confirm=other.name)
+    assert await purges_told(agents) == {agents.project_id: [str(ContentHash.of(SECRET))]}
+    assert b"conf" not in await stored_paths(agents, session)
+    with pytest.raises((BlobMissing, ContentPurged)):
+        await core.catalog.read(ContentHash.of(SECRET))
+
+
+async def test_a_project_whose_session_gets_the_content_during_the_purge_is_told_too(agents: AgentWorld) -> None:
+    session = await agents.session(land=Land.NEVER)
+    folder = await again(agents, session)
+    (folder / "conf").write_bytes(SECRET)
+    await agents.host.sync(session, SnapshotReason.CATCH_UP)
+    snapshot = await agents.host.snapshots.newest(session)
+    assert snapshot is not None
+    core = agents.services.core
+    other = replace(agents, project_id=(await core.projects.create(agents.owner, "other")).id)
+    third = replace(agents, project_id=(await core.projects.create(agents.owner, "third")).id)
+    late = await third.session(land=Land.NEVER)
+    await other.put({"prod.env": SECRET})
+    async with core.database.transaction() as connection:
+        await SnapshotRepository().copy(connection, snapshot, late.id, None)
+        await connection.execute(
+            "UPDATE session_snapshots SET project_id = $1 WHERE session_id = $2", late.project_id, late.id
+        )
+        purging = asyncio.create_task(purge(other, "prod.env"))
+        while not await connection.fetchval(WAITING):
+            assert not purging.done()
+            await asyncio.sleep(0.01)
+    await purging
+    assert set(await purges_told(agents)) == {agents.project_id, other.project_id, third.project_id}
 
 
 async def test_a_session_stored_while_its_content_is_purged_does_not_stop_the_purge(agents: AgentWorld) -> None:

@@ -5548,8 +5548,12 @@ export interface components {
             hashes: string[];
             /** @description Files that held one of them, and are or would be deleted. */
             deleted: components["schemas"]["PurgedFileView"][];
-            /** @description In whose history they were. */
+            /** @description In whose history or sessions they were. */
             projects: string[];
+            /** @description Files in snapshots of sessions that are, or would be, gone. */
+            session_files: number;
+            /** @description Files sent with messages that are, or would be, gone. */
+            attachments: number;
             purged: boolean;
         };
         PurgedFileView: {

@@ -146,7 +146,7 @@ def purge(
         typer.confirm("This cannot be undone. Purge?", abort=True)
     found = client.history.purge(project, path=path, content_hash=content, confirm=project)
     sentence = f"Purged {counted(len(found.hashes), 'content')}, and deleted {counted(len(found.deleted), 'file')}."
-    return CommandResult(found, sentence)
+    return CommandResult(found, " ".join([sentence, *_lost_by_sessions("Sessions lost", found)]))
 
 
 def _side_versions(client: Client, project: str) -> Iterator[tuple[UUID, str]]:
@@ -201,6 +201,14 @@ def _print_preview(found: RevertingView, nothing: str) -> None:
 
 def _print_purge(found: PurgeView) -> None:
     where = counted(len(found.projects), "project")
-    print_line(f"Would purge {counted(len(found.hashes), 'content')} from the history of {where}.")
+    print_line(f"Would purge {counted(len(found.hashes), 'content')} from {where}.")
+    for line in _lost_by_sessions("Sessions would lose", found):
+        print_line(line)
     for file in found.deleted:
         print_line(f"delete  {file.path}")
+
+
+def _lost_by_sessions(verb: str, found: PurgeView) -> list[str]:
+    counts = ((found.session_files, "stored file"), (found.attachments, "attached file"))
+    parts = [counted(number, noun) for number, noun in counts if number]
+    return [f"{verb} {' and '.join(parts)}."] if parts else []

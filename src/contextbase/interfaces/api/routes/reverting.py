@@ -80,6 +80,8 @@ async def purge(body: PurgeCreate, caller: AuthenticatedCaller, services: Authen
         hashes=list(map(str, preview.contents)),
         deleted=[PurgedFileView(project_id=project, path=path) for project, path in deleted],
         projects=list(preview.projects),
+        session_files=preview.session_files,
+        attachments=preview.attachments,
         purged=not body.dry_run,
     )
 
