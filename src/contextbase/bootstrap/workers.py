@@ -33,6 +33,7 @@ from contextbase.sessions.user_files import UserFiles
 from contextbase.sessions.waiting_work import WaitingWork
 from contextbase.sessions.ways_out import RunsAtWork, SessionWaysOut
 from contextbase.sessions.worker_host import WorkerHost
+from contextbase.sessions.worker_retirement import WorkerRetirement
 from contextbase.sessions.worker_rows import WorkerRows
 from contextbase.sessions.worker_upkeep import WorkerUpkeep
 from contextbase.storage.blobs.spool import SpoolFolder
@@ -134,7 +135,14 @@ async def open_worker_services(
         small_model=settings.small_model,
     )
     runs = MachineRuns(parts=parts, notifier=foundation.notifier)
-    upkeep = WorkerUpkeep(database=database, repository=repository, host=host, runs=runs, clock=foundation.clock)
+    upkeep = WorkerUpkeep(
+        database=database,
+        repository=repository,
+        host=host,
+        retirement=WorkerRetirement(host=host),
+        runs=runs,
+        clock=foundation.clock,
+    )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(host.close)
         stack.push_async_callback(runs.close)

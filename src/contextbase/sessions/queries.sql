@@ -341,6 +341,15 @@ SET state = 'deleted', desired_state = 'deleted', lost_at = $2, stopped_at = coa
     container_id = NULL, updated_at = clock_timestamp()
 WHERE session_id = $1
 
+-- name: end_worker_sandbox
+-- Its folder stays, as it is.
+UPDATE session_workers SET container_id = NULL, updated_at = clock_timestamp() WHERE session_id = $1
+
+-- name: sessions_without_project
+-- Those of these sessions whose project was deleted.
+SELECT s.id FROM agent_sessions s JOIN projects p ON p.id = s.project_id
+WHERE s.id = ANY ($1::uuid[]) AND p.deleted_at IS NOT NULL
+
 -- name: remake_worker
 -- Its machine makes the session's folder again: until `put_worker`, nobody takes what is there for the session's own.
 UPDATE session_workers

@@ -315,6 +315,15 @@ class SessionRepository:
         """Its sandbox or its machine is gone, by itself."""
         await connection.execute(_SQL.lose_worker, session_id, at)
 
+    async def end_worker_sandbox(self, connection: Connection, session_id: SessionId) -> None:
+        """Its sandbox is gone; what else its machine has of it stays."""
+        await connection.execute(_SQL.end_worker_sandbox, session_id)
+
+    async def without_project(self, connection: Connection, ids: Collection[SessionId]) -> frozenset[SessionId]:
+        """Those whose project was deleted."""
+        rows = await connection.fetch(_SQL.sessions_without_project, list(ids))
+        return frozenset(SessionId(row["id"]) for row in rows)
+
     async def remake_worker(self, connection: Connection, session_id: SessionId, at: datetime) -> None:
         """Its folder is not whole until `put_worker`."""
         await connection.execute(_SQL.remake_worker, session_id, at)

@@ -101,11 +101,11 @@ class WorkerHost:
         return live is not None and not live.link.is_over
 
     async def is_gone(self, session: AgentSession) -> bool:
-        """Whether the session has no folder any more, wherever its worker's row says that it is."""
+        """Whether the session has no folder any more. That of a deleted project is kept: see `WorkerRetirement`."""
         try:
             await self._record(session)
         except NotFound:
-            return True
+            return not await self.rows.has_no_project(session)
         return False
 
     async def folder(self, session: AgentSession) -> SessionFolder:
@@ -148,7 +148,7 @@ class WorkerHost:
             try:
                 created = await self.workspaces.reopen(session.caller(), session.project_id, folder=session.folder)
             except NotFound:  # somebody removed it: it is made again, as the last snapshot has it
-                await self.rows.lose(session)
+                await self.rows.lose_removed(session)
                 return
             await self._rewound(session, created)
 
@@ -253,7 +253,7 @@ class WorkerHost:
         try:
             return await self.workspaces.reopen(session.caller(), session.project_id, folder=session.folder)
         except NotFound:
-            await self.rows.lose(session)  # first: a restore that is cut off is done again
+            await self.rows.lose_removed(session)  # first: a restore that is cut off is done again
             return await self._created(session)
 
     async def _open(self, session: AgentSession) -> LiveWorker:

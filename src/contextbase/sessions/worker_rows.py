@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contextbase.db.database import Database
+from contextbase.errors import NotFound
 from contextbase.ids import Clock
 from contextbase.sandbox.model import SandboxId
 from contextbase.sessions.app_folder import AppFolders
@@ -60,6 +61,22 @@ class WorkerRows:
         """It is not here any more, until `put` says so."""
         async with self.database.connection() as connection:
             await self.repository.lose_worker(connection, session.id, self.clock.now())
+
+    async def lose_removed(self, session: AgentSession) -> None:
+        """As `lose`, for a folder that was not found. `NotFound` if only its project is gone: it may have work."""
+        if await self.has_no_project(session):
+            raise NotFound("The session's project was deleted.")
+        await self.lose(session)
+
+    async def has_no_project(self, session: AgentSession) -> bool:
+        """Whether the session's project was deleted: then its folder is not found either, and may be there still."""
+        async with self.database.connection() as connection:
+            return bool(await self.repository.without_project(connection, {session.id}))
+
+    async def end_sandbox(self, session: AgentSession) -> None:
+        """Its folder is here still."""
+        async with self.database.connection() as connection:
+            await self.repository.end_worker_sandbox(connection, session.id)
 
     async def remake(self, session: AgentSession) -> None:
         """Its folder is made again here, and is not whole until `put` says so. Other than with `lose`, the session's
