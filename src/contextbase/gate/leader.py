@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+import asyncpg
+
 from contextbase.audit.chain import AuditExtension
 from contextbase.audit.repository import AuditRepository
 from contextbase.db.database import Connection, Database
@@ -229,6 +231,8 @@ class GroupCommit:
                     await self._catalog.put_bytes(content, expected=name)
             except AnsweredBefore:
                 repeated = True
+            except asyncpg.DeadlockDetectedError:  # with a purge, say, which is through by now
+                self._metrics.lost_races.inc()
             except BlobMissing:  # collected since it was stored, if the operator's grace period is that short
                 if stored_again or not any(submitted.stored for submitted in batch):
                     raise
@@ -246,7 +250,7 @@ class GroupCommit:
             async with self._database.connection() as connection:
                 with self._metrics.lock.time():
                     is_in = await self._head.land(connection, self._landing(draft, audit))
-        except (AnsweredBefore, BlobMissing):
+        except (AnsweredBefore, BlobMissing, asyncpg.DeadlockDetectedError):
             return False
         except DatabaseUnavailable:
             if not await self._happened(draft.project_id, draft.plan):

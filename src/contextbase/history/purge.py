@@ -125,6 +125,8 @@ class Purge:
                         "reach it; nothing was removed from history. Delete what has it there, and purge again."
                     ) from None
                 # Somebody has it by now: look again.
+            except asyncpg.DeadlockDetectedError:
+                continue  # somebody else was let through first
             if is_forgotten:
                 await self.catalog.purge(names)
                 await self.derived.forget_gone()

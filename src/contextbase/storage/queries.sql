@@ -221,17 +221,14 @@ WITH ground AS (
     SELECT ground.id, new.*
     FROM ground, unnest($43::uuid[], $44::integer[], $45::bigint[], $46::bigint[], $47::text[], $48::text[],
                         $49::bytea[], $50::bigint[], $51::boolean[], $52::text[], $53::integer[], $54::integer[],
-                        $55::bytea[]) AS new (node_id, number, seq, replaced_seq, path, kind, content)
+                        $55::bytea[]) AS new
     WHERE (SELECT count(*) FROM ended) >= 0  -- so that versions end before others take their places
-    ORDER BY content  -- as a purge locks contents, so that the two cannot deadlock
 ), set_aside AS (
     INSERT INTO side_versions (project_id, id, seq, node_id, path, reason, kind, content_hash, size, executable, mime,
                                base_number)
     SELECT ground.id, side.*
     FROM ground, unnest($56::uuid[], $57::bigint[], $58::uuid[], $59::text[], $60::text[], $61::text[], $62::bytea[],
-                        $63::bigint[], $64::boolean[], $65::text[], $66::integer[])
-                 AS side (id, seq, node_id, path, reason, kind, content)
-    ORDER BY content
+                        $63::bigint[], $64::boolean[], $65::text[], $66::integer[]) AS side
 ), in_review AS (
     INSERT INTO review_items (project_id, id, seq, checked_seq, node_id, path, author_id, reason, base_path, base_seq,
                               base_number, ours_number, side_version_id, conflicts)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from tests.support.gate_world import GateWorld, delete, rename, write
 
@@ -51,6 +52,25 @@ async def test_what_keeps_coming_is_drafted_upon_what_is_being_written(world: Ga
     assert {path: files[path] for path in files if path != "shared.json"} == {
         f"own/{number}": f"{number}-{turns - 1}".encode() for number in range(agents)
     }
+    assert await world.problems() == []
+
+
+async def test_a_commit_that_gave_way_to_a_deadlock_is_made_again(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land, calls = HeadRepository.land, 0
+
+    async def gives_way_twice(self: HeadRepository, connection: Connection, landing: Landing) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls <= 2:  # at once, and under the head's lock
+            raise asyncpg.DeadlockDetectedError("deadlock detected")
+        return await land(self, connection, landing)
+
+    await world.commit(write("a", b"1", 0))
+    monkeypatch.setattr(HeadRepository, "land", gives_way_twice)
+    assert (await world.commit(write("a", b"2", 1))).seq == 2
+    assert calls == 3
     assert await world.problems() == []
 
 

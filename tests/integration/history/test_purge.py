@@ -4,7 +4,9 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import pytest
 from tests.support.feed_world import FeedWorld
 from tests.support.gate_world import GateWorld, delete, write
@@ -12,11 +14,12 @@ from tests.support.search_world import SearchWorld
 from tests.support.tree_writer import TEST_AUDIT_KEY
 
 from contextbase.audit.repository import AuditRepository
-from contextbase.db.database import Database
+from contextbase.db.database import Connection, Database
 from contextbase.errors import Conflict, ContentPurged, Forbidden, InvalidInput, NotFound
 from contextbase.gate.model import ChangeAction, ChangeStatus, Content, RequestedChange
 from contextbase.history.purge import Purge, PurgeAnswer, PurgeWanted
 from contextbase.ids import ContentHash, Seq, SystemClock, TreePath
+from contextbase.storage.blobs.catalog import BlobCatalog
 from contextbase.storage.blobs.spool import SpoolFolder
 from contextbase.storage.collector import GarbageCollector
 from contextbase.storage.projects import ProjectService
@@ -75,6 +78,26 @@ async def test_a_file_that_leaked_is_gone_from_all_versions_and_copies(world: Ga
     assert await world.problems() == []
     with pytest.raises(ContentPurged):
         await world.catalog.read(ContentHash.of(secret))
+
+
+async def test_a_purge_that_gave_way_to_a_deadlock_is_made_again(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury, calls = BlobCatalog.bury, 0
+
+    async def gives_way_once(self: BlobCatalog, connection: Connection, *what: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise asyncpg.DeadlockDetectedError("deadlock detected")
+        await bury(self, connection, *what)
+
+    await world.commit(write("conf", SECRET, 0))
+    monkeypatch.setattr(BlobCatalog, "bury", gives_way_once)
+    await purge(world, "conf")
+    assert calls == 2
+    assert "hunter2" not in await everything_stored(world)
+    assert await world.problems() == []
 
 
 async def test_one_content_goes_and_other_versions_stay(world: GateWorld) -> None:

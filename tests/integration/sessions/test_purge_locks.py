@@ -78,17 +78,3 @@ async def test_whoever_refers_to_contents_that_are_being_purged_waits_and_holds_
             await asyncio.sleep(0.01)
         await purging.execute(LOCK_CONTENTS, [ContentHash.of(HIGH)])  # a deadlock, if the other one has it
     await task
-
-
-async def test_a_commit_of_contents_that_are_being_purged_elsewhere_waits_and_holds_none_of_them(
-    world: SessionWorld,
-) -> None:
-    await world.gate.commit(write("a", HIGH, 0), write("b", LOW, 0))
-    async with world.database.transaction() as purging:
-        await purging.execute(LOCK_CONTENTS, [ContentHash.of(LOW)])
-        task = asyncio.create_task(world.gate.commit(write("c", HIGH, 1), write("d", LOW, 1)))
-        while not await purging.fetchval(WAITING):
-            assert not task.done(), await task
-            await asyncio.sleep(0.01)
-        await purging.execute(LOCK_CONTENTS, [ContentHash.of(HIGH)])
-    await task
