@@ -89,7 +89,8 @@ def external_server() -> Iterator[DatabaseAddress]:
 async def database_copy(server: DatabaseAddress, template: str) -> AsyncIterator[DatabaseAddress]:
     """A fresh database made from a template, dropped afterwards."""
     name = f"test_{secrets.token_hex(8)}"
-    await run_on_server(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    # By itself PostgreSQL writes every page of the copy to its log as well, which takes twice the time.
+    await run_on_server(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield named(server, name)
     finally:
