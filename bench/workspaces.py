@@ -32,7 +32,6 @@ from contextbase.workspaces.syscalls import mount_overlay, unmount
 
 _SIZE: Final = 2048
 _LAYERS: Final = 10
-_ROUNDS: Final = 50
 _AGENTS: Final = 100
 _CHANGES: Final = 10
 _LARGE: Final = "large.bin"
@@ -42,6 +41,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--files", type=int, default=10_000)
     options.add_argument("--more-files", type=int, default=50_000, help="of the larger project that is refreshed")
+    options.add_argument("--rounds", type=int, default=50, help="of what is measured several times")
+    options.add_argument("--crowd", type=int, default=1000, help="workspaces that are made at once: thousand_create_s")
     options.add_argument("--folder", type=Path, help="where to measure (a temporary folder)")
     options.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = options.parse_args()
@@ -49,7 +50,14 @@ def main() -> None:
         folder = Path(name)
         try:
             folder.chmod(0o711)  # the database's own account passes through
-            figures = asyncio.run(measure(folder, arguments.files, arguments.more_files))
+            measured = measure(
+                folder,
+                arguments.files,
+                arguments.more_files,
+                rounds=arguments.rounds,
+                crowd=arguments.crowd,
+            )
+            figures = asyncio.run(measured)
         finally:
             unmount_all(folder)
     if arguments.json:
@@ -59,7 +67,7 @@ def main() -> None:
             print(f"{key:28}{value:>12,}")
 
 
-async def measure(folder: Path, files: int, more_files: int) -> dict[str, float]:
+async def measure(folder: Path, files: int, more_files: int, *, rounds: int, crowd: int) -> dict[str, float]:
     """The stack has ten layers: what a project looks like that is worked on."""
     random = Random(1)
     snapshots = MemorySnapshots()
@@ -73,8 +81,8 @@ async def measure(folder: Path, files: int, more_files: int) -> dict[str, float]
         await site.provider.sync_lower(snapshots.key(seq))
     figures: dict[str, float] = {"files": files, "mirror_s": round(time.perf_counter() - began, 2)}
     os.sync()  # what was written before is not to be paid for here
-    figures |= await _creating(site, folder)
-    served = await measure_served(folder / "served", paths, random)
+    figures |= await _creating(site, folder, rounds)
+    served = await measure_served(folder / "served", paths, random, rounds=rounds)
     figures |= {f"{name}_ms": _median(took) for name, took in served.items()}
     refreshed = await measure_refresh(folder / "refreshed", files, random)
     larger = await measure_refresh(folder / "refreshed-more", more_files, random)
@@ -83,19 +91,19 @@ async def measure(folder: Path, files: int, more_files: int) -> dict[str, float]
     plain = folder / "plain"
     workspace = await site.create()
     figures["cp_ms"] = _took(lambda: subprocess.run(["cp", "-a", workspace.path, plain], check=True))
-    figures |= await _detecting(site, plain, paths, random)
+    figures |= await _detecting(site, plain, paths, random, rounds)
     with _floor_folders(folder) as place:
         _mount(place, _stack(site))
         figures |= _reading(plain, workspace.path, place / "merged", random.sample(paths, min(1000, files)))
     await site.provider.cleanup(workspace.id)
-    return figures | await _thousand(site)
+    return figures | await _crowd(site, crowd)
 
 
-async def _creating(site: Site, folder: Path) -> dict[str, float]:
+async def _creating(site: Site, folder: Path, rounds: int) -> dict[str, float]:
     await site.provider.cleanup((await site.create()).id)
     created, removed, floor = [], [], []
     lower = _stack(site)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         with _floor_folders(folder) as place:
             floor.append(_took(lambda place=place: _mount(place, lower)))
         began = time.perf_counter()
@@ -133,7 +141,7 @@ async def _storage(site: Site, paths: list[str], random: Random) -> dict[str, fl
     }
 
 
-async def _detecting(site: Site, plain: Path, paths: list[str], random: Random) -> dict[str, float]:
+async def _detecting(site: Site, plain: Path, paths: list[str], random: Random, rounds: int) -> dict[str, float]:
     git = _git_repository(plain)
     worktree = plain.with_name("worktree")
     worktree_ms = _took(lambda: git("worktree", "add", "-q", str(worktree)))
@@ -143,7 +151,7 @@ async def _detecting(site: Site, plain: Path, paths: list[str], random: Random) 
         for root in (workspace.path, worktree):
             (root / path).write_bytes(content)
     assert len((await site.detect(workspace)).changes) == _CHANGES
-    detect = await _median_of(lambda: site.detect(workspace))
+    detect = await _median_of(lambda: site.detect(workspace), rounds)
     status = _median([_took(lambda: git("-C", str(worktree), "status", "--porcelain")) for _ in range(5)])
     await site.provider.cleanup(workspace.id)
     return {"git_worktree_ms": worktree_ms, "detect_ms": detect, "git_status_ms": status}
@@ -188,9 +196,9 @@ def _as_owner_of(folder: Path) -> Iterator[None]:
         os.setegid(0)
 
 
-async def _thousand(site: Site) -> dict[str, float]:
+async def _crowd(site: Site, number: int) -> dict[str, float]:
     began = time.perf_counter()
-    made = await asyncio.gather(*(site.create() for _ in range(1000)))
+    made = await asyncio.gather(*(site.create() for _ in range(number)))
     took = time.perf_counter() - began
     for workspace in made:
         await site.provider.cleanup(workspace.id)
@@ -270,9 +278,9 @@ def _took(work: Callable[[], object]) -> float:
     return round((time.perf_counter() - began) * 1000, 3)
 
 
-async def _median_of(work: Callable[[], Awaitable[object]]) -> float:
+async def _median_of(work: Callable[[], Awaitable[object]], rounds: int) -> float:
     took = []
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         began = time.perf_counter()
         await work()
         took.append((time.perf_counter() - began) * 1000)

@@ -21,13 +21,12 @@ __all__ = ["measure_refresh", "measure_served"]
 
 _SIZE: Final = 2048
 _LAYERS: Final = 10
-_ROUNDS: Final = 50
 _AT_ONCE: Final = 5000
 _REFRESHES: Final = 11
 _REFRESHED: Final = 100
 
 
-async def measure_served(folder: Path, paths: list[str], random: Random) -> dict[str, list[float]]:
+async def measure_served(folder: Path, paths: list[str], random: Random, *, rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each round; the project has as many layers as the one without a database."""
     try:
         async with open_services(Settings(data=folder / "data", workspace_provider="overlay"), own=True) as services:
@@ -41,19 +40,19 @@ async def measure_served(folder: Path, paths: list[str], random: Random) -> dict
                 await services.agents.workspaces.abandon(owner, NamedWorkspace(project_id))
                 await _commit(services, owner, project_id, random.sample(paths, 10), random)
             os.sync()
-            return await _rounds(services, owner, project_id, paths, random)
+            return await _rounds(services, owner, project_id, paths, random, rounds=rounds)
     finally:
         unmount_all(folder)
 
 
 async def _rounds(
-    services: Services, owner: Caller, project_id: ProjectId, paths: list[str], random: Random
+    services: Services, owner: Caller, project_id: ProjectId, paths: list[str], random: Random, *, rounds: int
 ) -> dict[str, list[float]]:
     took: dict[str, list[float]] = {"commit_floor": [], "create": [], "complete": []}
     workspaces = services.agents.workspaces
     async with services.core.database.connection() as connection:
         await connection.execute("CREATE TABLE bench_floor (number integer)")
-        for number in range(_ROUNDS):
+        for number in range(rounds):
             began = time.perf_counter()
             await connection.execute("INSERT INTO bench_floor VALUES ($1)", number)
             took["commit_floor"].append((time.perf_counter() - began) * 1000)

@@ -44,7 +44,8 @@ def folder() -> Iterator[Path]:
 
 def test_workspaces(folder: Path) -> None:
     require_root()
-    figures = figures_of("workspaces", "--files", "300", "--more-files", "600", folder=folder)
+    small = ("--files", "300", "--more-files", "600", "--rounds", "3", "--crowd", "20")
+    figures = figures_of("workspaces", *small, folder=folder)
     expected = "mount_floor_ms commit_floor_ms create_no_db_ms create_ms git_worktree_ms cp_ms detect_ms git_status_ms "
     expected += "complete_ms remove_ms storage_ratio_100_agents read_first_ratio read_warm_ratio read_1mb_ratio "
     expected += "refresh_100_changes_ms refresh_100_changes_50k_ms "
