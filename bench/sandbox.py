@@ -38,7 +38,6 @@ from contextbase.workspaces.model import Owner
 
 TRUE = Command(argv=("/bin/true",))
 TEN_FILES = Command(argv=("/bin/sh", "-c", "for i in 0 1 2 3 4 5 6 7 8 9; do echo $$ > f$i.txt; done"))
-HUNDRED = 100
 
 
 class _Server(NamedTuple):
@@ -51,11 +50,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=1000, help="in the project")
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--crowd", type=int, default=100, help="sandboxes that start at once: hundred_start_s")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with reachable_folder(in_memory=False) as folder:
         try:
-            figures = uvloop.run(_measure(folder, files=options.files, rounds=options.rounds))
+            figures = uvloop.run(_measure(folder, files=options.files, rounds=options.rounds, crowd=options.crowd))
             figures |= measure_docker(options.rounds)
         finally:
             asyncio.run(remove_sandboxes(folder / "data"))
@@ -67,7 +67,7 @@ def main() -> None:
         print(f"{name:26} {value}")
 
 
-async def _measure(folder: Path, *, files: int, rounds: int) -> dict[str, float]:
+async def _measure(folder: Path, *, files: int, rounds: int, crowd: int) -> dict[str, float]:
     settings = Settings(data=folder / "data", workspace_provider="overlay", sandbox_driver="bubblewrap")
     async with open_services(settings, own=True) as services:
         secret = await services.core.identity.ensure_owner(None)
@@ -76,10 +76,10 @@ async def _measure(folder: Path, *, files: int, rounds: int) -> dict[str, float]
         changes = tuple(write(f"{number // 100:03}/{number:06}.txt", os.urandom(2048), 0) for number in range(files))
         await services.core.gate.commit(owner, CommitRequest(project_id=project_id, changes=changes))
         workspace = (await services.agents.workspaces.create(owner, project_id)).record.path
-        return await _bubblewrap(folder, workspace, _Server(services, owner, project_id), rounds)
+        return await _bubblewrap(folder, workspace, _Server(services, owner, project_id), rounds, crowd)
 
 
-async def _bubblewrap(folder: Path, workspace: Path, server: _Server, rounds: int) -> dict[str, float]:
+async def _bubblewrap(folder: Path, workspace: Path, server: _Server, rounds: int, crowd: int) -> dict[str, float]:
     driver = BubblewrapDriver(folder / "driver", owner=Owner.of_agents(None), node=f"bench-{os.getpid()}")
     bare = await driver.bare_line(_spec(workspace), TRUE)
     try:
@@ -95,7 +95,7 @@ async def _bubblewrap(folder: Path, workspace: Path, server: _Server, rounds: in
         await driver.start(lasting.id)
         figures |= await _in_turns({"pty_first_byte_ms": lambda: _first_byte(driver, lasting.id)}, rounds)
         await driver.remove(lasting.id)
-        specs = [_spec(workspace) for _ in range(HUNDRED)]
+        specs = [_spec(workspace) for _ in range(crowd)]
         began = time.perf_counter()
         await asyncio.gather(*(_started(driver, spec) for spec in specs))
         figures["hundred_start_s"] = round(time.perf_counter() - began, 2)
