@@ -265,6 +265,9 @@ async def test_a_chat_is_its_owners_and_errors_have_a_sentence_and_a_trace(
         answer = await client.post(CHAT, json={"project": project, "provider": "scripted", **wrong})
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
         assert answer.json()["error"]
+    answer = await client.post(CHAT, content=b'"\xff"', headers={"Content-Type": "application/json"})  # not UTF-8
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    assert answer.json()["error"]
     async with httpx.AsyncClient(base_url=server.url) as nobody:
         assert (await nobody.post(CHAT, json={})).json()["error"]
 

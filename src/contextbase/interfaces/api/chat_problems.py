@@ -7,10 +7,16 @@ from typing import Any, Final
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
 from contextbase.errors import ContextbaseError
 from contextbase.interfaces.api.json_body import JsonBodyRoute
-from contextbase.interfaces.api.problems import error_response, invalid_request_response, unexpected_problem
+from contextbase.interfaces.api.problems import (
+    error_response,
+    http_exception_response,
+    invalid_request_response,
+    unexpected_problem,
+)
 from contextbase.wire.problem import PROBLEM_TYPE
 
 __all__ = ["ChatRoute"]
@@ -33,6 +39,8 @@ class ChatRoute(JsonBodyRoute):
                 return _with_error(error_response(error))
             except RequestValidationError as error:
                 return _with_error(invalid_request_response(error))
+            except HTTPException as error:  # FastAPI's own, about a body that is not UTF-8
+                return _with_error(http_exception_response(request, error))
             except Exception:  # noqa: BLE001 - as the middleware does, which knows nothing of `error`
                 _log.exception("the request of a chat failed")
                 return _with_error(unexpected_problem())

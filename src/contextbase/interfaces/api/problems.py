@@ -16,6 +16,7 @@ from contextbase.wire.problem import PROBLEM_TYPE, Problem
 
 __all__ = [
     "error_response",
+    "http_exception_response",
     "install_problem_handlers",
     "invalid_request_response",
     "problem_of",
@@ -134,8 +135,12 @@ def _where(location: Sequence[object]) -> str:
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    return http_exception_response(request, error)
+
+
+def http_exception_response(request: Request, error: HTTPException) -> Response:
     if isinstance(error.__cause__, errors.ContextbaseError):  # ours, raised while FastAPI read the body
-        return await _on_our_error(request, error.__cause__)
+        return error_response(error.__cause__)
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_input")
     detail, headers = str(error.detail), dict(error.headers or {})
     if error.status_code == HTTPStatus.NOT_FOUND:
