@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from contextbase.errors import ContextbaseError
 from contextbase.sandbox.cgroups import NO_LIMITS, ControlGroup, remove_group
 from contextbase.sandbox.native.launcher.client import Conversation, Launcher
 
@@ -30,19 +31,27 @@ class Spares:
         self._next: asyncio.Task[Spare] | None = None
 
     async def take(self) -> Spare:
-        task, self._next = self._next, None
-        spare = await (self._made() if task is None else task)
+        spare = await self._waiting() or await self._made()
         if self._next is None:
             self._next = asyncio.create_task(self._made())
         return spare
 
     async def close(self) -> None:
-        if self._next is not None:
-            task, self._next = self._next, None
-            spare = await task
+        spare = await self._waiting()
+        if spare is not None:
             spare.conversation.close()
             if spare.group is not None:
                 await remove_group(spare.group)
+
+    async def _waiting(self) -> Spare | None:
+        """The one that waits, if there is one: whatever failed when it was made may work now."""
+        task, self._next = self._next, None
+        if task is None:
+            return None
+        try:
+            return await task
+        except (ContextbaseError, OSError):
+            return None
 
     async def _made(self) -> Spare:
         group = None if self._groups is None else self._groups.below(f"{_PREFIX}{uuid4().hex}")

@@ -34,6 +34,30 @@ class NamedGroup:
         return True
 
 
+class Channel:
+    def close(self) -> None:
+        """As a conversation's."""
+
+
+async def test_a_spare_that_could_not_be_made_fails_neither_the_next_command_nor_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launcher, there, answers = Launcher(), set[str](), iter([True, False, True, False])
+
+    async def work_now_and_then(_: tuple[str, ...]) -> Channel:
+        if not next(answers):
+            raise MachineProblem("The launcher ends.")
+        return Channel()
+
+    monkeypatch.setattr(launcher, "open", work_now_and_then)
+    spares = Spares(launcher, cast("ControlGroup", NamedGroup("", there)))
+    for number in (1, 2):  # after each one the next is made, and fails
+        assert (await spares.take()).group is not None
+        assert len(there) >= number
+    await spares.close()
+    assert len(there) == 2  # of the two that were taken
+
+
 async def test_no_control_group_is_left_when_the_launcher_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     launcher, there, joined = Launcher(), set[str](), list[str]()
 
