@@ -5,11 +5,13 @@ import io
 import os
 import subprocess
 import tarfile
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,6 +21,7 @@ from contextbase.errors import Conflict, InvalidInput, MachineProblem, NotFound,
 from contextbase.ids import ContentHash
 from contextbase.limits import Limit, ResourceLimits
 from contextbase.sandbox.docker import DockerDriver
+from contextbase.sandbox.docker.engine import Engine
 from contextbase.sandbox.model import (
     WORKSPACE,
     Command,
@@ -303,22 +306,30 @@ async def test_what_a_single_command_left_behind_is_swept_away(
     await later.close()
 
 
-async def test_a_storm_of_starts_is_spread(docker_engine: DockerEngine, driver: DockerDriver, folder: Path) -> None:
+async def test_a_storm_of_starts_or_ends_is_spread(
+    docker_engine: DockerEngine, driver: DockerDriver, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     careful = DockerDriver(
-        node=driver._node, owner=AGENT, image=docker_engine.image, address=docker_engine.address, most_starts=2
+        node=driver._node, owner=AGENT, image=docker_engine.image, address=docker_engine.address, most_at_once=2
     )
-    at_once, most, start = 0, 0, careful._engine.start
+    at_once, most = Counter[str](), Counter[str]()
 
-    async def counted(name: str) -> None:
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        await start(name)
-        at_once -= 1
+    def counted(name: str) -> None:
+        ask = getattr(Engine, name)
 
-    careful._engine.start = counted  # type: ignore[method-assign]  # to see what it is asked at once
-    await asyncio.gather(*(started(careful, folder) for _ in range(6)))
-    assert most == 2
+        async def counting(*arguments: Any, **options: Any) -> None:
+            at_once[name] += 1
+            most[name] = max(most[name], at_once[name])
+            await ask(*arguments, **options)
+            at_once[name] -= 1
+
+        monkeypatch.setattr(Engine, name, counting)
+
+    for name in ("start", "stop", "remove"):
+        counted(name)
+    made = await asyncio.gather(*(started(careful, folder) for _ in range(6)))
+    await asyncio.gather(*(careful.remove(sandbox_id) for sandbox_id in made))
+    assert most == {"start": 2, "stop": 2, "remove": 2}
     await careful.close()
 
 

@@ -57,7 +57,7 @@ class DockerDriver:
         owner: Owner,
         image: str,
         address: str = DEFAULT_ADDRESS,
-        most_starts: int = 4,  # at once: a storm of them takes longer than one after the other
+        most_at_once: int = 4,  # starts, and ends: a storm of them takes longer, or the engine hangs for good
         timeout: float = 60,
         clock: Clock | None = None,
     ) -> None:
@@ -71,7 +71,8 @@ class DockerDriver:
         self._clock = clock or SystemClock()
         self._engine = Engine(address, timeout=timeout)
         self._inside = Inside(self._engine, owner)
-        self._starts = asyncio.Semaphore(most_starts)
+        self._starts = asyncio.Semaphore(most_at_once)
+        self._ends = asyncio.Semaphore(most_at_once)
         self._locks: defaultdict[SandboxId, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._known: dict[SandboxId, Container] = {}
         self._processors: int | None = None
@@ -98,18 +99,23 @@ class DockerDriver:
 
     async def stop(self, sandbox_id: SandboxId) -> None:
         async with self._locks[sandbox_id]:
-            await self._engine.stop(self._name_of(sandbox_id), patience=_STOP_PATIENCE)
+            await self._stop(self._name_of(sandbox_id))
 
     async def remove(self, sandbox_id: SandboxId, *, proof: StorageProof | None = None) -> None:
         async with self._locks[sandbox_id]:
             container = await self._found(sandbox_id)
-            await self._engine.stop(container.name, patience=_STOP_PATIENCE)
+            await self._stop(container.name)
             if container.info.holds_files:
                 await self._require(proof, container)
-            await self._engine.remove(container.name, even_running=not container.info.holds_files)
+            async with self._ends:
+                await self._engine.remove(container.name, even_running=not container.info.holds_files)
         self._known.pop(sandbox_id, None)
         self._inside.forget(container.name)
         self._locks.pop(sandbox_id, None)
+
+    async def _stop(self, container: str) -> None:
+        async with self._ends:
+            await self._engine.stop(container, patience=_STOP_PATIENCE)
 
     async def inspect(self, sandbox_id: SandboxId) -> SandboxInfo:
         return (await self._found(sandbox_id)).info
@@ -153,7 +159,7 @@ class DockerDriver:
             try:
                 await self._inside.unpack(container, place, archive)
             finally:
-                await self._engine.stop(container.name, patience=_STOP_PATIENCE)
+                await self._stop(container.name)
 
     async def copy_out(self, sandbox_id: SandboxId, folder: PurePosixPath) -> AsyncGenerator[bytes, None]:
         place = WORKSPACE / folder
