@@ -201,7 +201,7 @@ class Sender:
         async with self.database.connection() as connection:
             found = await self.gate.purged(connection, caller, record.project_id, {*names.values()})
         return {
-            path: f"What {path} has was purged from the project. Remove it from the folder, or change it."
+            path: f"The content of {path} was purged from the project. Remove the file from the folder, or change it."
             for path, name in names.items()
             if name in found
         }

@@ -15,7 +15,7 @@ from contextbase.history.purge import PurgeAnswer, PurgeWanted
 from contextbase.ids import ContentHash, TreePath
 from contextbase.sessions.attachments import AttachedFile
 from contextbase.sessions.model import AgentSession, Land, RunWishes
-from contextbase.sessions.snapshot_model import SnapshotReason
+from contextbase.sessions.snapshot_model import SessionSnapshot, SnapshotReason
 from contextbase.sessions.snapshot_repository import SnapshotRepository
 from contextbase.sessions.states import RunState
 
@@ -54,6 +54,22 @@ async def again(agents: AgentWorld, session: AgentSession) -> Path:
     """The session's folder, made of what is stored."""
     await agents.host.folder(session)
     return await agents.folder(session)
+
+
+async def with_secret(agents: AgentWorld) -> tuple[AgentSession, SessionSnapshot]:
+    """A session that has the secret in its folder, and what is stored of it."""
+    session = await agents.session(land=Land.NEVER)
+    folder = await again(agents, session)
+    (folder / "conf").write_bytes(SECRET)
+    await agents.host.sync(session, SnapshotReason.CATCH_UP)
+    snapshot = await agents.host.snapshots.newest(session)
+    assert snapshot is not None
+    return session, snapshot
+
+
+async def another(agents: AgentWorld, project: str) -> AgentWorld:
+    made = await agents.services.core.projects.create(agents.owner, project)
+    return replace(agents, project_id=made.id)
 
 
 async def test_a_snapshot_comes_back_without_the_files_that_had_a_purged_content(agents: AgentWorld) -> None:
@@ -134,15 +150,10 @@ async def test_what_only_sessions_have_is_shown_purged_by_its_hash_and_told_in_t
 
 
 async def test_a_project_whose_session_gets_the_content_during_the_purge_is_told_too(agents: AgentWorld) -> None:
-    session = await agents.session(land=Land.NEVER)
-    folder = await again(agents, session)
-    (folder / "conf").write_bytes(SECRET)
-    await agents.host.sync(session, SnapshotReason.CATCH_UP)
-    snapshot = await agents.host.snapshots.newest(session)
-    assert snapshot is not None
+    _, snapshot = await with_secret(agents)
     core = agents.services.core
-    other = replace(agents, project_id=(await core.projects.create(agents.owner, "other")).id)
-    third = replace(agents, project_id=(await core.projects.create(agents.owner, "third")).id)
+    other = await another(agents, "other")
+    third = await another(agents, "third")
     late = await third.session(land=Land.NEVER)
     await other.put({"prod.env": SECRET})
     async with core.database.transaction() as connection:
@@ -159,14 +170,9 @@ async def test_a_project_whose_session_gets_the_content_during_the_purge_is_told
 
 
 async def test_a_session_stored_while_its_content_is_purged_does_not_stop_the_purge(agents: AgentWorld) -> None:
-    session = await agents.session(land=Land.NEVER)
-    folder = await again(agents, session)
-    (folder / "conf").write_bytes(SECRET)
-    await agents.host.sync(session, SnapshotReason.CATCH_UP)
-    snapshot = await agents.host.snapshots.newest(session)
-    assert snapshot is not None
+    session, snapshot = await with_secret(agents)
     core = agents.services.core
-    other = replace(agents, project_id=(await core.projects.create(agents.owner, "other")).id)
+    other = await another(agents, "other")
     await other.put({"prod.env": SECRET})
     async with core.database.transaction() as connection:
         await SnapshotRepository().copy(connection, snapshot, session.id, None)
