@@ -63,7 +63,7 @@ class Tree(Folder):
         file = self.open_file(path)
         try:
             found = FoundEntry.of(os.fstat(file))
-            content, _ = hash_of(file)
+            content = hash_of(file).hash
         finally:
             os.close(file)
         return FileRecord(kind=EntryKind.FILE, content=content, mode=found.mode), found

@@ -38,8 +38,11 @@ class Admission:
 
     async def found(self, acting: Caller, project_id: ProjectId) -> WorkspaceRecord:
         """The acting agent's open workspace, if it is on this node."""
-        record = await self.found_anywhere(acting, project_id)
-        if record is None:
+        return self.open_here(acting, await self.found_anywhere(acting, project_id))
+
+    def open_here(self, acting: Caller, record: WorkspaceRecord | None) -> WorkspaceRecord:
+        """The acting agent's workspace, if it is open, and on this node."""
+        if record is None or record.state is not WorkspaceState.OPEN:
             raise NotFound(f"{acting.principal.name} has no open workspace in this project; create one.")
         self.refuse_elsewhere(record)
         return record

@@ -6,7 +6,7 @@ was, before it looks for anything new.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -150,17 +150,32 @@ class Checkpoints:
         answered, failure = await self._sender.commit(caller, record, checkpoint)
         settlement = await self._settle(record, answered, wish, last=last)
         notices = [one for one in settlement.settled if one.answered.answer.status in _NOTICES]
-        async with self._database.transaction() as connection:
-            ended = await self._registry.end_checkpoint(connection, record.id, checkpoint, settlement.held)
-            if ended and notices:
-                events = [_notice(record, one) for one in notices[:_MOST_EVENTS]]
-                await self._streams.append(connection, Scope.project(record.project_id), events)
-            now = await self._registry.open_one(connection, record.project_id, record.principal.id)
+        now = await self._ended(record, checkpoint, settlement, notices)
         if notices:
             self._hint(record.project_id)
         if failure is not None:
             raise failure
-        return settlement.settled, now or record
+        return settlement.settled, now
+
+    async def _ended(
+        self,
+        record: WorkspaceRecord,
+        checkpoint: Checkpoint,
+        settlement: FolderSettlement,
+        notices: Sequence[SettledChange],
+    ) -> WorkspaceRecord:
+        """The workspace once the checkpoint is written off and its agent told; as another call left it, if one was
+        quicker."""
+        # A statement by itself is a transaction, and saves the trips for its begin and end.
+        database = self._database
+        async with database.transaction() if notices else database.connection() as connection:
+            seen_at = await self._registry.end_checkpoint(connection, record.id, checkpoint, settlement.held)
+            if seen_at is None:
+                return await self._registry.open_one(connection, record.project_id, record.principal.id) or record
+            if notices:
+                events = [_notice(record, one) for one in notices[:_MOST_EVENTS]]
+                await self._streams.append(connection, Scope.project(record.project_id), events)
+        return replace(record, checkpoint=checkpoint.number + 1, pending=None, seen_at=seen_at)
 
     async def _settle(
         self, record: WorkspaceRecord, answered: Sequence[AnsweredChange], wish: Wish, *, last: bool

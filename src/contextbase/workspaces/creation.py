@@ -85,6 +85,7 @@ class WorkspaceCreation:
     ) -> datetime | None:
         made = asyncio.create_task(provider.create_workspace(record.id, view))
         try:
+            await asyncio.sleep(0)  # the folder is begun before the row is put together
             made_at = await self._insert(acting, record, on_head=on_head)
         except BaseException:
             await asyncio.gather(made, return_exceptions=True)

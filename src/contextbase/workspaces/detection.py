@@ -232,12 +232,12 @@ class _Scan:
                     sentence = f"{_shown(path)} has {status.st_size} bytes; {self._limits.largest_file} is the most."
                     self._report(path, ScanProblem.TOO_LARGE, sentence)
                     return
-                content_hash, size = hash_of(file, expected=status.st_size)
-                if size == status.st_size and signature_of(os.fstat(file)) == signature_of(status):
+                read = hash_of(file, expected=status.st_size)
+                if read.size == status.st_size and signature_of(os.fstat(file)) == signature_of(status):
                     executable = bool(status.st_mode & stat.S_IXUSR)
-                    content = FolderContent(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
+                    content = FolderContent(kind=Kind.FILE, hash=read.hash, size=read.size, executable=executable)
                     self._settle_content(path, before, content)
-                    self._suspect(path, before, file, size)
+                    self._suspect(path, before, read.start[:MOST_SCANNED])
                     if before is None and (origin := self._traces.origin_of(file)) is not None:
                         self._origins[path] = origin
                     return
@@ -245,14 +245,13 @@ class _Scan:
                 os.close(file)
         self._report(path, ScanProblem.BUSY, f"{_shown(path)} is being written; commit again when it is done.")
 
-    def _suspect(self, path: TreePath, before: ViewEntry | None, file: int, size: int) -> None:
-        """Note a credential that a change of the open file would bring into the project."""
+    def _suspect(self, path: TreePath, before: ViewEntry | None, start: bytes) -> None:
+        """Note a credential that a change of a file, which begins with `start`, would bring into the project."""
         change = self._changes.get(path)
         if change is None or change.kind is FolderChangeKind.MODE:
             return
         if before is None and (namesake := self._namesakes.get(path)) is not None:
             before = self._view.entry(namesake)  # it came with its folder
-        start = os.pread(file, min(size, MOST_SCANNED), 0)
         is_new = before is None and path not in self._tracked
         found = credential_in(path if is_new else None, start)
         if found is not None and before is not None and before.kind is Kind.FILE:

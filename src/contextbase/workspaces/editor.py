@@ -154,7 +154,7 @@ class FolderEditor:
             with self.unless_in_the_way():  # a link, or what the agent put there: no program writes on in it
                 file = self._root.open_file(place)
                 try:
-                    if str(hash_of(file)[0]) not in name.split("-"):
+                    if str(hash_of(file).hash) not in name.split("-"):
                         late.append(place)
                 finally:
                     os.close(file)
@@ -362,11 +362,11 @@ def _read_content(folder: int, name: str) -> FolderContent | None:
         return None
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
-        content_hash, size = hash_of(file, expected=status.st_size)
+        read = hash_of(file, expected=status.st_size)
     finally:
         os.close(file)
     executable = bool(status.st_mode & stat.S_IXUSR)
-    return FolderContent(kind=Kind.FILE, hash=content_hash, size=size, executable=executable)
+    return FolderContent(kind=Kind.FILE, hash=read.hash, size=read.size, executable=executable)
 
 
 def left_in(work: Path, owner: Owner) -> list[str]:

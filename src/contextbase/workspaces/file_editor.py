@@ -89,7 +89,7 @@ class FileEditor(FolderEditor):
             file = self._root.open_file(path)
             try:
                 status = os.fstat(file)
-                return hash_of(file, expected=status.st_size)[0], status
+                return hash_of(file, expected=status.st_size).hash, status
             finally:
                 os.close(file)
 

@@ -9,12 +9,22 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from contextbase.ids import ContentHash
 from contextbase.workspaces.syscalls import open_beneath
 
-__all__ = ["Folder", "attribute_of", "hash_of", "listing_of", "open_file_in", "remove_tree", "signature_of", "unshut"]
+__all__ = [
+    "Folder",
+    "HashedFile",
+    "attribute_of",
+    "hash_of",
+    "listing_of",
+    "open_file_in",
+    "remove_tree",
+    "signature_of",
+    "unshut",
+]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe must not hang us
@@ -105,17 +115,26 @@ def attribute_of(file: int | str, name: str) -> bytes | None:
         raise
 
 
-def hash_of(file: int, *, expected: int = _PIECE) -> tuple[ContentHash, int]:
-    """Of an open file's bytes, and how many there are; a small buffer will do where few are expected."""
+class HashedFile(NamedTuple):
+    hash: ContentHash
+    size: int
+    start: bytes  # of its content: at least the first MiB, or all there is
+
+
+def hash_of(file: int, *, expected: int = _PIECE) -> HashedFile:
+    """Read an open file; a small buffer will do where few bytes are expected."""
     digest = hashlib.sha256()
     size = 0
+    start = b""
     asked = min(expected + 1, _PIECE)
     while piece := os.pread(file, asked, size):
         digest.update(piece)
+        if size < _PIECE:
+            start += piece
         size += len(piece)
         if len(piece) < asked:
             break  # its end; who writes on meanwhile shows in its status
-    return ContentHash(digest.digest()), size
+    return HashedFile(hash=ContentHash(digest.digest()), size=size, start=start)
 
 
 def remove_tree(path: Path) -> None:

@@ -133,7 +133,7 @@ def _hash_of(entry: ViewEntry) -> ContentHash:
         return ContentHash.of(os.readlink(os.fsencode(entry.file)))  # noqa: PTH115 - a Path would respell it
     file = os.open(entry.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return hash_of(file, expected=entry.size)[0]
+        return hash_of(file, expected=entry.size).hash
     finally:
         os.close(file)
 

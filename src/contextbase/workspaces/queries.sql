@@ -253,12 +253,27 @@ FROM set_config('synchronous_commit', 'off', true)
 WHERE id = $1 AND state = 'open' AND checkpoint = $2 AND pending IS NULL AND refresh IS NULL
 RETURNING true
 
+-- part: bases_that_replace
+ON CONFLICT (workspace_id, path) DO UPDATE
+SET base_seq = excluded.base_seq, kind = excluded.kind, content_hash = excluded.content_hash, size = excluded.size,
+    executable = excluded.executable, origin = excluded.origin
+
 -- name: end_checkpoint
--- Nor need this one: if it is lost, the checkpoint is sent again, and happens once.
-UPDATE workspaces SET pending = NULL, checkpoint = checkpoint + 1, seen_at = clock_timestamp()
-FROM set_config('synchronous_commit', 'off', true)
-WHERE id = $1 AND state = 'open' AND checkpoint = $2
-RETURNING true
+-- Nor need this one: if it is lost, the checkpoint is sent again, and happens once. What was committed has bases of its own
+-- from here on. Nothing comes back if another call has ended it.
+WITH ended AS (
+    UPDATE workspaces SET pending = NULL, checkpoint = checkpoint + 1, seen_at = clock_timestamp()
+    FROM set_config('synchronous_commit', 'off', true)
+    WHERE id = $1 AND state = 'open' AND checkpoint = $2
+    RETURNING id, seen_at
+), held AS (
+    INSERT INTO workspace_paths (workspace_id, path, base_seq, kind, content_hash, size, executable, origin)
+    SELECT ended.id, committed.*
+    FROM ended, unnest($3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::boolean[], $9::text[])
+        AS committed
+    -- use: bases_that_replace
+)
+SELECT seen_at FROM ended
 
 -- name: cancel_checkpoint
 -- It was refused as a whole: nothing of it happened.
@@ -267,9 +282,7 @@ UPDATE workspaces SET pending = NULL WHERE id = $1 AND checkpoint = $2
 -- name: hold_paths
 INSERT INTO workspace_paths (workspace_id, path, base_seq, kind, content_hash, size, executable, origin)
 SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bytea[], $6::bigint[], $7::boolean[], $8::text[])
-ON CONFLICT (workspace_id, path) DO UPDATE
-SET base_seq = excluded.base_seq, kind = excluded.kind, content_hash = excluded.content_hash, size = excluded.size,
-    executable = excluded.executable, origin = excluded.origin
+-- use: bases_that_replace
 
 -- name: begin_holding
 -- Some paths of a new workspace have bases of their own.

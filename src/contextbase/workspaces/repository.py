@@ -152,12 +152,12 @@ class WorkspaceRepository:
         workspace_id: WorkspaceId,
         checkpoint: Checkpoint,
         held: Mapping[TreePath, CommittedPath],
-    ) -> bool:
-        """False when somebody else has ended it."""
-        if not await connection.fetchval(_SQL.end_checkpoint, workspace_id, checkpoint.number):
-            return False
-        await connection.execute(_SQL.hold_paths, workspace_id, *_columns(held))
-        return True
+    ) -> datetime | None:
+        """When the workspace was seen by that; None when another call has ended it."""
+        seen_at: datetime | None = await connection.fetchval(
+            _SQL.end_checkpoint, workspace_id, checkpoint.number, *_columns(held)
+        )
+        return seen_at
 
     async def hold_restored(
         self, connection: Connection, workspace_id: WorkspaceId, held: Mapping[TreePath, CommittedPath]

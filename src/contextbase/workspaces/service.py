@@ -238,7 +238,7 @@ class WorkspaceService:
             await self._admission.refuse_narrower(acting, last)
             if last.state is WorkspaceState.COMPLETED:
                 return Completed(record=last, committed=Committed(seq=None), is_removed=True)
-            record = await self._refreshes.finish(acting, await self._admission.found(acting, named.project_id))
+            record = await self._refreshes.finish(acting, self._admission.open_here(acting, last))
             provider = (await self.node.site()).provider
             async with self._visits.kept_out(record.id):
                 try:

@@ -217,7 +217,7 @@ def _holds_nothing_new(replaced: int, name: str, status: os.stat_result) -> bool
         return str(ContentHash.of(os.readlink(os.fsencode(name), dir_fd=replaced))) in name.split("-")
     file = open_file_in(replaced, name)
     try:
-        return not is_open_for_writing(file) and str(hash_of(file)[0]) in name.split("-")
+        return not is_open_for_writing(file) and str(hash_of(file).hash) in name.split("-")
     finally:
         os.close(file)
 
