@@ -34,9 +34,9 @@ class AuditRepository:
         """Extend a chain, in the caller's transaction: the audit row is there exactly if what it tells of is."""
         # Mostly it ends where this process left it: then there is no need to look first.
         extension = self.foreseen(chain, entries)
-        if extension is None or not await self._write(connection, extension):
+        if extension is None or not await self.write(connection, extension):
             extension = await self.extension(connection, chain, entries)
-            if not await self._write(connection, extension):
+            if not await self.write(connection, extension):
                 raise Damaged(f"The audit chain {chain} does not end where its head says.")
 
     async def note(
@@ -87,8 +87,8 @@ class AuditRepository:
         if row is not None:
             self._remember(ChainHead(chain=chain, number=row["number"], mac=row["mac"]))
 
-    async def _write(self, connection: Connection, extension: AuditExtension) -> bool:
-        """False, and nothing is done, if the chain does not end there."""
+    async def write(self, connection: Connection, extension: AuditExtension) -> bool:
+        """In one statement; false, and nothing is done, if the chain does not end where the extension begins."""
         done = await connection.execute(_SQL.append, *extension.arguments())
         self.remember(extension)
         return done != "INSERT 0 0"

@@ -13,6 +13,7 @@ from contextbase.merge.matches import alike, same_bytes
 __all__ = ["line_steps", "steps_for"]
 
 _LEAST_DIAGONALS: Final = 256
+_SMALL: Final = 256 << 10  # bytes of both texts: to count their lines is quicker than to look for what is alike
 _MOST_LINES: Final = 250_000  # of both texts between the first and the last difference: only to read them takes time
 # How far behind a difference the texts may be alike again, and how much of the other text is searched for that.
 _AHEAD: Final = (
@@ -30,9 +31,10 @@ def steps_for(changed: int, lines: int) -> int:
 
 def line_steps(old: bytes, new: bytes, *, enough: int) -> int:
     """At least the steps that a comparison of the texts takes; does not look closer if they are not over `enough`."""
-    lines = old.count(b"\n") + new.count(b"\n") + 2
-    if (steps := steps_for(lines, lines)) <= enough:
-        return steps
+    if len(old) + len(new) <= _SMALL:
+        lines = old.count(b"\n") + new.count(b"\n") + 2
+        if (steps := steps_for(lines, lines)) <= enough:
+            return steps
     head, tail = alike(old, new)
     between, new_between = old[head : len(old) - tail], new[head : len(new) - tail]
     lines = between.count(b"\n") + new_between.count(b"\n") + 2

@@ -40,6 +40,12 @@ class Activity:
         if connection is not None:
             await self._audit.append(connection, project_id, [entry])
             return
+
+        async def write(connection: Connection, extension: AuditExtension) -> bool | None:
+            return await self._audit.write(connection, extension) or None
+
+        if await self.in_one_statement(project_id, entry, write):
+            return
         async with self._database.transaction() as own:
             await self._audit.append(own, project_id, [entry])
 

@@ -172,12 +172,19 @@ async def test_each_step_is_in_the_trail_once_though_another_server_adds_to_it(w
 
     await world.put({"a.txt": b"a\n"})
     await add_beside()
-    await world.create("ann")
+    folder = await world.create("ann")
+    (folder / "a.txt").write_bytes(b"b\n")
+    await world.commit("ann")
+    await world.put({"b.txt": b"b\n"})
+    await add_beside()
+    await world.refresh("ann")
     await add_beside()
     await world.complete("ann")
     page = await world.services.trail.page(world.owner, world.project_id, AuditQueryFilter())
     told = [row.action for row in reversed(page.records) if row.action.startswith(("workspace.", "other"))]
-    assert told == ["other", "workspace.create", "other", "workspace.complete"]
+    expected = ["create", "commit", "refresh", "complete"]
+    assert [action for action in told if action != "other"] == [f"workspace.{step}" for step in expected]
+    assert told.count("other") == 3
     assert [step.problem async for step in world.services.fsck.run() if step.problem] == []
 
 
