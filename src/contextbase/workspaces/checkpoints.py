@@ -164,8 +164,8 @@ class Checkpoints:
         settlement: FolderSettlement,
         notices: Sequence[SettledChange],
     ) -> WorkspaceRecord:
-        """The workspace once the checkpoint is written off and its agent told; as another call left it, if one was
-        quicker."""
+        """The workspace as it is when the checkpoint has ended and its agent is told; if another call has ended it, as
+        that left it."""
         # A statement by itself is a transaction, and saves the trips for its begin and end.
         database = self._database
         async with database.transaction() if notices else database.connection() as connection:

@@ -195,15 +195,14 @@ class _OverlayTraces:
         self._opaque = f"{xattr_kind}.overlay.opaque"
         self._origin = f"{xattr_kind}.overlay.origin"
         # An agent can set user attributes itself, and the kernel does not follow those.
-        self._redirect = f"{xattr_kind}.overlay.redirect" if xattr_kind is XattrKind.TRUSTED else ""
+        self._redirect = f"{xattr_kind}.overlay.redirect" if xattr_kind is XattrKind.TRUSTED else None
 
     def trace_of(self, folder: int, path: str, above: str | None) -> FolderTrace:
         if not path:
             return FolderTrace(was="", shows=True)
-        marks = os.listxattr(folder)  # one question, mostly: few folders were made anew or renamed
-        if self._opaque in marks and attribute_of(folder, self._opaque) == b"y":
+        if attribute_of(folder, self._opaque) == b"y":
             return FolderTrace(was=None)
-        redirect = attribute_of(folder, self._redirect) if self._redirect in marks else None
+        redirect = None if self._redirect is None else attribute_of(folder, self._redirect)
         if redirect is not None:
             return FolderTrace(was=_redirected(os.fsdecode(redirect), path, above), shows=True)
         if above is None:
